@@ -114,14 +114,15 @@ _LAZY = frozenset(
         "_C", "__config__", "__future__", "_dynamo", "_inductor", "_utils", "accelerator",
         "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions",
         "doctor", "fft", "func", "fx", "hub", "jit", "linalg", "masked", "mps",
-        "multiprocessing", "nn", "optim", "overrides", "profiler", "quasirandom",
+        "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler", "quasirandom",
         "serialization", "signal", "special", "storage", "testing", "torch_version", "types",
         "utils", "xpu",
     }
 )  # fmt: skip
 _LAZY_NAMES = {
-    "compile": "compiler", "graph": "doctor", "load": "serialization", "save": "serialization",
-    "vmap": "func", "OutOfMemoryError": "cuda", "memory_summary": "memory", "GradScaler": "amp",
+    "_assert": "compiler", "compile": "compiler", "graph": "doctor", "load": "serialization",
+    "save": "serialization", "vmap": "func", "OutOfMemoryError": "cuda", "GradScaler": "amp",
+    "memory_summary": "memory",
     "cond": "_higher_order_ops", "while_loop": "_higher_order_ops",
 } | dict.fromkeys(
     (

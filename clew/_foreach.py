@@ -152,6 +152,8 @@ def _unpacked(scalars: Tensor, count: int) -> list[Any]:
             f"Expected packed scalar Tensor to be of dimension 1. Got {scalars._array.ndim} "
             "instead." + errors.at_user_line()
         )
+    if not scalars._array.flags.c_contiguous:
+        raise RuntimeError("Expected scalars to be contiguous." + errors.at_user_line())
     if len(scalars._array) != count:
         raise RuntimeError(
             f"Expected length of scalars to match input of length {count} but got "

@@ -121,3 +121,17 @@ def set_stance(
 @contextlib.contextmanager
 def _nothing() -> Iterator[None]:
     yield
+
+
+def _assert(condition: Any, message: str) -> None:
+    """Python's `assert` as a function, which PyTorch's tracers can follow.
+
+    Args:
+        condition: what must be true
+        message: the text of the AssertionError otherwise
+
+    Example:
+        >>> clew._assert(clew.tensor(True), "never said")
+    """
+    if not condition:
+        raise AssertionError(message)

@@ -39,7 +39,6 @@ ABSENT = {
     "torch.fx.GraphModule": _GRAPHS,
     "torch.fx.Node": _GRAPHS,
     "torch.fx.symbolic_trace": _GRAPHS,
-    "torch.onnx": _GRAPHS,
     "torch.library": "operations are defined with autograd.Function",
     "torch.nn.attention.flex_attention": "it needs batching of functions",
 }

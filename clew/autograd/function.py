@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from copy import copy
@@ -488,3 +489,7 @@ def _forbid_twice(value: Any) -> Any:
     result = alias(value)
     result._requires_grad, result._node = True, _NotTwice(value)
     return result
+
+
+# Where `typing.get_type_hints` looks for what annotations of FunctionCtx call Function.
+vars(sys.modules[FunctionCtx.__module__])["Function"] = Function

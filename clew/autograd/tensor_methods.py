@@ -10,7 +10,7 @@ from typing import Any
 from clew import errors
 from clew.autograd.backward import backward as run_backward
 from clew.autograd.backward import inside_transform
-from clew.autograd.swapping import module_load
+from clew.autograd.swapping import cdata, module_load
 from clew.backend import dtypes
 from clew.core.hooks import Hooks, RemovableHandle
 from clew.core.no_history import NoHistory
@@ -268,7 +268,7 @@ def _set_grad(self: Tensor, value: Tensor | None) -> None:
     wanted = _grad_dtype_of(self)
     if wanted is not None and value.dtype is not wanted:
         raise RuntimeError(
-            f"attempting to assign a gradient with dtype '{value.dtype.scalar_name}' to a tensor "
+            f"attempting to assign a gradient with dtype '{value.dtype.c_name}' to a tensor "
             f"with grad_dtype '{wanted.scalar_name}'. The gradient must match the tensor's "
             "dtype." + errors.at_user_line()
         )
@@ -411,8 +411,8 @@ def _get_backward_hooks(self: Tensor) -> Hooks | None:
 
 def _set_backward_hooks(self: Tensor, hooks: Any) -> None:
     edge = live_edge(self)
-    if edge is None or hooks is None:
-        # Kept for whoever asks: no gradient comes here.
+    if edge is None or not isinstance(hooks, dict):
+        # Kept for whoever asks: no gradient comes here, or these are no hooks.
         vars(self)["_backward_hooks"] = hooks
     else:
         edge[0].more().tensor_hooks[edge[1]] = Hooks(hooks)
@@ -436,6 +436,7 @@ methods(
     _is_view=_is_view,
     backward=backward,
     module_load=module_load,
+    _cdata=property(cdata),
     requires_grad_=requires_grad_,
     retain_grad=retain_grad,
     register_hook=register_hook,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -63,6 +63,10 @@ class Engine(Protocol):
     def draw_pairs(self, state: UInt32Array, count: int) -> UInt64Array: ...
 
     def shuffle(self, values: npt.NDArray[np.int64], words: UInt32Array) -> None: ...
+
+    def sample(
+        self, name: str, is_single: bool, state: UInt32Array, *arrays: npt.NDArray[np.float64]
+    ) -> None: ...
 
     def normals(
         self, words: UInt32Array, mean: float, std: float, out: npt.NDArray[np.float32]
@@ -214,6 +218,17 @@ class Generator:
         """Draw ``n`` doubles in [0, 1) with 53 random bits each."""
         return (self.random64(n) & _MASK_53).astype(np.float64) * _UNIT_53
 
+    def sample(self, name: str, is_single: bool, *arrays: npt.NDArray[np.float64]) -> None:
+        """Draw "poisson", "binomial" or "gamma" numbers into the last of contiguous arrays."""
+        if not arrays[-1].size:
+            return
+        with self.lock:
+            self._moves += 1
+            before = self._state.copy() if self._untouched else None
+            engine().sample(name, is_single, self._state, *arrays)
+            # Some parameters need no draw.
+            self._untouched = before is not None and np.array_equal(before, self._state)
+
     def few_doubles(self, n: int) -> list[float]:
         """The same for few of them: a call of NumPy takes longer than to make several."""
         words = self.random32(2 * n).tolist()
@@ -248,44 +263,6 @@ class Forked:
             stream._next_float_normal, self._before,
         ) = self._before  # fmt: skip
         stream._moves += 1
-
-
-class OneByOne:
-    """A block in which doubles in [0, 1) are drawn one by one, for samplers that reject.
-
-    Doubles are drawn in blocks; on leaving, the stream stands just after the last one used. Who
-    enters holds the generator's lock.
-    """
-
-    def __init__(self, generator: Generator) -> None:
-        self.generator = generator
-
-    def __enter__(self) -> Callable[[], float]:
-        generator = self.generator
-        drawn = used = 0
-        block: Iterator[float] = iter(())
-
-        def draw() -> float:
-            nonlocal block, drawn, used
-            if used == drawn:
-                size = min(max(64, drawn), 65536)
-                block = iter(generator.doubles(size).tolist())
-                drawn += size
-            used += 1
-            return next(block)
-
-        self.start, self.was_untouched = generator._state.copy(), generator._untouched
-        self.used = lambda: used
-        return draw
-
-    @uninterrupted
-    def __exit__(self, *exc: object) -> None:
-        generator = self.generator
-        generator._state, generator._untouched = self.start, self.was_untouched
-        used = self.used()
-        if used:
-            generator._untouched = False
-            engine().draw_pairs(self.start, used)
 
 
 def _restored(state: UInt8Array) -> Generator:

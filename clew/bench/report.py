@@ -13,6 +13,7 @@ from clew.bench.workloads import (
     BACKWARD,
     CALL,
     CHECKPOINTED_STEP,
+    CLIFFS,
     DEFAULT_MODE,
     FORWARD,
     INFERENCE,
@@ -20,6 +21,7 @@ from clew.bench.workloads import (
     PEAK,
     PLAIN_STEP,
     STEP,
+    Workload,
 )
 
 _PASS = {
@@ -41,7 +43,8 @@ _COMPARED = {
 }
 
 # In a group of so many rows the summary names those above this ratio.
-_LONG, _SLOW = 100, 1.2
+_LONG, _SLOW = 100, {CLIFFS: 3.0}
+_SLOW_ELSEWHERE = 1.2
 
 
 def median_us(result: Result, engine: str) -> float:
@@ -182,11 +185,18 @@ def _with_optional(results: Sequence[Result]) -> Iterator[str]:
 def _slowest(results: Sequence[Result]) -> Iterator[str]:
     """Of a group too long to be read, what lies above PyTorch by more than noise; worst first."""
     for group in dict.fromkeys(result.workload.group for result in results):
-        ratios = {r.workload.name: ratio(r) for r in results if r.ok and r.workload.group == group}
-        worst = sorted((name for name in ratios if ratios[name] > _SLOW), key=lambda n: -ratios[n])
+        own = [r for r in results if r.ok and r.workload.group == group]
+        ratios = {_short_name(r.workload): ratio(r) for r in own}
+        limit = _SLOW.get(group, _SLOW_ELSEWHERE)
+        worst = sorted((name for name in ratios if ratios[name] > limit), key=lambda n: -ratios[n])
         if len(ratios) >= _LONG and worst:
             named = ", ".join(f"{name} {ratios[name]:.2f}" for name in worst)
-            yield f"{group}: above {_SLOW}: {named}"
+            yield f"{group}: above {limit}: {named}"
+
+
+def _short_name(workload: Workload) -> str:
+    """The name, with the mode where a group has several."""
+    return f"{workload.name}/{workload.mode}" if workload.group == CLIFFS else workload.name
 
 
 def _comparisons(results: Sequence[Result]) -> Iterator[str]:

@@ -5,6 +5,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+from clew.bench.cliffs import cases
+from clew.bench.cliffs.inputs import tensors_of
 from clew.bench.models import CHECKPOINTED, MODELS, NETWORKS
 from clew.bench.start import STARTS
 from clew.bench.sweep import SWEEP
@@ -17,6 +19,9 @@ CALL = "call"
 PEAK = "peak"
 PLAIN_STEP, CHECKPOINTED_STEP = "kept", "checkpointed"
 DEFAULT_MODE, NO_GRAD, INFERENCE = "default", "no_grad", "inference_mode"
+
+# The group that is run only if it is asked for: it has thousands of workloads.
+CLIFFS = "cliffs"
 
 STEPS = (STEP, PLAIN_STEP, CHECKPOINTED_STEP)
 GRAD_MODES = (DEFAULT_MODE, NO_GRAD, INFERENCE)
@@ -80,6 +85,8 @@ def prepare(workload: Workload, t: Any) -> Prepared:
         return _prepare_training(workload, t)
     if workload.mode in GRAD_MODES:
         return _prepare_inference(workload, t)
+    if workload.group == CLIFFS:
+        return _prepare_cliff(workload, t)
     function = workload.make(t)
     if workload.mode == CALL:
         return Prepared(function, lambda: [float(each.double().abs().sum()) for each in function()])
@@ -104,6 +111,27 @@ def prepare(workload: Workload, t: Any) -> Prepared:
         return [number for x in inputs for number in _numbers(x.grad)]
 
     return Prepared(forward_and_backward, answer)
+
+
+def _prepare_cliff(workload: Workload, t: Any) -> Prepared:
+    """An operation, and its gradients if it has any; tests compare the numbers."""
+    function, inputs = workload.make(t)
+    leaves = [each for each in inputs if each.requires_grad]
+
+    def forward() -> Any:
+        with t.no_grad():
+            return function(*inputs)
+
+    def forward_and_backward() -> None:
+        outputs = [each for each in tensors_of(function(*inputs)) if each.requires_grad]
+        if leaves and outputs:
+            t.autograd.grad(outputs, leaves, gradients, allow_unused=True)
+
+    if workload.mode == FORWARD:
+        return Prepared(forward, lambda: [])
+    results = [each for each in tensors_of(function(*inputs)) if each.requires_grad]
+    gradients = [t.ones_like(each.detach()) for each in results]
+    return Prepared(forward_and_backward, lambda: [])
 
 
 def _prepare_training(workload: Workload, t: Any) -> Prepared:
@@ -247,9 +275,15 @@ def _all_workloads() -> tuple[Workload, ...]:
     ]
     transforms = [Workload("func", name, CALL, make, ()) for name, make in TRANSFORMS.items()]
     sweep = [Workload("sweep", name, CALL, make, ()) for name, make in SWEEP.items()]
+    cliffs = [
+        Workload(CLIFFS, case.name, mode, case.make, ())
+        for case in cases()
+        for mode in (FORWARD, BACKWARD)
+    ]
     starts = [Workload("start", name, CALL, make, ()) for name, make in STARTS.items()]
     return (
         *small, *training, *inference, *modes, *checkpoint, *transforms, *sweep, *starts, *memory,
+        *cliffs,
     )  # fmt: skip
 
 

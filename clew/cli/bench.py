@@ -10,7 +10,7 @@ from rich.progress import Progress
 
 from clew.bench.report import as_json, memory_table, results_table, summary_lines
 from clew.bench.runner import BenchError, Result, run_benchmark
-from clew.bench.workloads import WORKLOADS, Workload
+from clew.bench.workloads import CLIFFS, WORKLOADS, Workload
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -30,7 +30,11 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def run(args: argparse.Namespace) -> int:
     """0 when every workload ran and agreed, 1 when one did not, 2 when nothing could run."""
-    workloads = [w for w in WORKLOADS.values() if args.filter in w.id]
+    workloads = [
+        w
+        for w in WORKLOADS.values()
+        if args.filter in w.id and (w.group != CLIFFS or CLIFFS in args.filter)
+    ]
     if not workloads or args.rounds < 1 or args.threads < 1:
         reason = "--rounds and --threads must be at least 1"
         if not workloads:

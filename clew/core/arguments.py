@@ -30,6 +30,8 @@ _LACKING = re.compile(r"([\w.]+)\(\) missing (\d+) required positional arguments
 NUMPY_NAMES = {
     "axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other",
 }  # fmt: skip
+# NumPy's words for an array that no address space holds.
+_TOO_LARGE = ("array is too big", "Maximum allowed dimension exceeded")
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -104,6 +106,7 @@ def explain(
     kwargs: Mapping[str, Any],
     error: Exception,
     first: int = 1,
+    name: str = "",
 ) -> None:
     """Something went wrong inside: if an argument's type was to blame, say that instead."""
     text, _, user_line = str(error).partition("\n")
@@ -114,10 +117,21 @@ def explain(
             f"{function.__name__}() missing {lacking[2]} required positional arguments: {names}"
             + errors.at_user_line()
         ) from None
+    if isinstance(error, ValueError) and text.startswith(_TOO_LARGE):
+        raise errors.storage_overflow(_integers((*args, *kwargs.values()))) from None
     # clew's own words end with the user's line; what begins with the argument names no function.
     is_said = "()" in text or (user_line and not text.startswith("argument '"))
     if not (isinstance(error, TypeError) and is_said):
-        check_arguments(function, args, kwargs, first, deep=True)
+        check_arguments(function, args, kwargs, first, deep=True, called=name)
+
+
+def _integers(values: Sequence[Any]) -> list[int]:
+    """The sizes among the arguments of a function that makes a tensor."""
+    found: list[int] = []
+    for value in values:
+        each = value if isinstance(value, (list, tuple)) else (value,)
+        found += [n for n in each if isinstance(n, int)]
+    return found
 
 
 def check_arguments(
@@ -126,10 +140,12 @@ def check_arguments(
     kwargs: Mapping[str, Any],
     first: int = 1,
     deep: bool = False,
+    called: str = "",
 ) -> None:
     """Raise PyTorch's TypeError for an argument of a type that its annotation excludes.
 
-    With `deep`, also for the elements of lists and tuples.
+    With `deep`, also for the elements of lists and tuples. `called` is what the function is called
+    in the message, if not by its name.
     """
     positional, rest, expected = expectations(function)
     given: list[tuple[str, Any, int | None]] = [
@@ -148,7 +164,7 @@ def check_arguments(
         if not any(_fits(value, kind, deep) for kind in options):
             words, element = _words(options), _wrong_element(value, options)
             raise errors.wrong_argument(
-                function.__name__, name, position, words, value, element
+                called or function.__name__, name, position, words, value, element
             ) from None
 
 
@@ -181,15 +197,20 @@ def _fits(value: Any, kind: Any, deep: bool) -> bool:
         # What counts as an integer, NumPy's and tensors too; PyTorch takes no bool for one.
         return hasattr(type(value), "__index__") and not isinstance(value, bool)
     if kind is float:
-        return hasattr(type(value), "__float__")
+        return hasattr(type(value), "__float__") and not (deep and _is_no_number(value))
     if kind is complex:
-        return isinstance(value, complex) or hasattr(type(value), "__float__")
+        return isinstance(value, complex) or _fits(value, float, deep)
     if _is_list(kind):
         element = typing.get_args(kind)[0]
         return isinstance(value, (tuple, list)) and not (
             deep and any(not _fits(each, element, deep) for each in value)
         )
     return kind is Any or not isinstance(kind, type) or isinstance(value, kind)
+
+
+def _is_no_number(value: Any) -> bool:
+    """Whether this is a tensor or an array that PyTorch does not read a number from."""
+    return getattr(value, "requires_grad", False) or getattr(value, "ndim", 0) > 0
 
 
 def _wrong_element(value: Any, options: Types) -> int:

@@ -84,7 +84,7 @@ class Elementwise(Op):
             ) from None
         if out.dtype is not result.np:
             out = converted(np.asarray(out), result.np)
-        return laid_out(arrays, out) if out.ndim > 2 else out
+        return laid_out(arrays, out) if out.ndim > 1 else out
 
     def prepared(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         """The inputs as they take part in type promotion."""
@@ -124,7 +124,7 @@ class Elementwise(Op):
             raise self._explain(inputs, error) from None
         if out.dtype is not dtype:
             out = np.asarray(out).astype(dtype)
-        return laid_out(arrays, out) if out.ndim > 2 else out
+        return laid_out(arrays, out) if out.ndim > 1 else out
 
     def _round(self, arrays: list[Any], dtype: np.dtype) -> bool:
         """Put numbers as a low-precision type has them into the list; False if they do not fit."""
@@ -221,7 +221,7 @@ def unary(op: Elementwise) -> Callable[[Tensor], Tensor]:
             result = threaded.when(array)(array)
         else:
             result = forward(array)
-        if result.ndim > 2 and result.strides != array.strides:
+        if result.ndim > 1 and result.strides != array.strides:
             result = laid_out((array,), result)
         return op.output(state, (input,), NO_PARAMS, result)
 
@@ -264,7 +264,7 @@ def binary(op: Elementwise, is_operator: bool = False) -> Callable[[Any, Any], A
                 result = forward(array, right)
         except (ValueError, OverflowError):
             return op(input, other)  # the usual way finds the words for it
-        if result.ndim > 2 and result.strides != array.strides:
+        if result.ndim > 1 and result.strides != array.strides:
             result = laid_out((array, right), result)
         return op.output(state, (input, other), NO_PARAMS, result)
 

@@ -8,6 +8,7 @@ their history from it again (see `tensor.sync`).
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Any, cast
@@ -36,8 +37,9 @@ from clew.core.tensor import (
     take_steps,
     tangents_of,
 )
+from clew.kernels.numpy.strides import is_gapless
 from clew.observer import active
-from clew.source import _getframe, user_where
+from clew.source import _getframe, user_stacklevel, user_where
 
 
 def apply_inplace(op: Op, target: Tensor, *others: Any, **params: Any) -> Tensor:
@@ -73,6 +75,8 @@ def run_inplace(state: State, op: Op, inputs: tuple[Any, ...], params: dict[str,
         result = op.compute(inputs, params)
         if type(result) is tuple or type(result) is list:
             result = result[0]
+        if op.name.startswith(_WRITE_EXPANDED) and repeats_memory(target._array):
+            result = _with_changes(target._array, result)
         store(target, result, op.name + "_")
     if plan is not None:
         edges = edges_of(inputs)
@@ -154,9 +158,33 @@ def check_write(
         mask = grad_mask(inputs)
         if mask & 1:
             check_leaf(target, writer)
-    if not may_overlap and repeats_memory(target._array):
-        raise errors.overlapping_write()
+    if repeats_memory(target._array):
+        if writer.startswith(_WRITE_EXPANDED):
+            _warn_of_expanded(writer)
+        elif not may_overlap:
+            raise errors.overlapping_write()
     return mask
+
+
+# These write to expanded tensors as well, with a warning.
+_WRITE_EXPANDED = ("index_fill", "index_put", "masked_fill")
+
+
+def _warn_of_expanded(writer: str) -> None:
+    name = next(each for each in _WRITE_EXPANDED if writer.startswith(each))
+    example = "tensor[indices] = tensor" if name == "index_put" else "tensor[mask] = scalar"
+    warnings.warn(
+        f"Use of {name}_ on expanded tensors is deprecated. Please clone() the tensor before "
+        f"performing this operation. This also applies to advanced indexing e.g. {example}",
+        stacklevel=user_stacklevel(),
+    )
+
+
+def _with_changes(target: np.ndarray, result: np.ndarray) -> np.ndarray:
+    """An expanded array after the elements that a result changes were written to it."""
+    unchanged = (result == target) | ((result != result) & (target != target))
+    np.copyto(target, result, where=~unchanged)
+    return target
 
 
 def repeats_memory(array: np.ndarray) -> bool:
@@ -212,16 +240,11 @@ def partly_overlap(a: np.ndarray, b: np.ndarray) -> bool:
     return start_a < start_b + b.nbytes and start_b < start_a + a.nbytes
 
 
-def is_gapless(array: np.ndarray) -> bool:
-    """Whether the elements fill their memory, in whatever order of dimensions."""
-    expected = array.itemsize
-    for stride, size in sorted(zip(array.strides, array.shape, strict=True)):
-        if size == 1:
-            continue
-        if stride != expected:
-            return False
-        expected *= size
-    return True
+def refuse_leaf(target: Tensor, writer: str) -> None:
+    """Raise for a leaf before anything else is said of a call that is wrong, as PyTorch does."""
+    if local.state.grad_enabled and target.requires_grad:
+        forbid_view_write(target)
+        check_leaf(target, writer)
 
 
 def check_leaf(target: Tensor, writer: str) -> None:

@@ -466,3 +466,7 @@ def live_edge(tensor: Tensor) -> Edge | None:
     if tensor._view is not None:
         sync(tensor)
     return edge_of(tensor) if tensor._requires_grad else None
+
+
+# Where `typing.get_type_hints` looks for what annotations of Tensor call Node.
+vars(sys.modules[Tensor.__module__])["Node"] = Node

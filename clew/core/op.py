@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from clew.core.no_history import NoHistory
-from clew.core.node import Edge, edge_of, recorded_edge
+from clew.core.node import Edge, Node, edge_of, recorded_edge
 from clew.core.recording import (
     DTYPE,
     DTYPES,
@@ -49,7 +49,7 @@ from clew.core.recording import (
 )
 from clew.core.state import State, local
 from clew.core.storage import INFERENCE
-from clew.core.tensor import Tensor, _ndarray, _new, sync, wrap
+from clew.core.tensor import Tensor, View, _ndarray, _new, sync, wrap
 from clew.forking import cached_property
 from clew.observer import active
 from clew.source import _getframe, user_where
@@ -173,7 +173,7 @@ class Op:
             "grad_is_view": self.grad_is_view,
             **saved_properties(self),
         }
-        return type(self.node_name, (OpNode,), members)
+        return type(self.node_name.rpartition("::")[2], (OpNode,), members)
 
     def _check_formulas(self) -> None:
         for name in self.grads:
@@ -391,6 +391,10 @@ class Op:
             if isinstance(value, Tensor) and value._reason is not None:
                 inherited = stronger(inherited, value._reason)
         return inherited
+
+    def in_one_node(self, view: View, remade: Tensor) -> Node | None:
+        """The history of a view that was made of its base once more; ViewOp has another."""
+        return remade._node
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"

@@ -100,7 +100,12 @@ def inplace_method(implementation: Callable[..., Any], name: str) -> Callable[..
         implementation = implementation.under_name(name)
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        return become(self, lambda stand_in: implementation(stand_in, *args, **kwargs), name)
+        try:
+            return become(self, lambda stand_in: implementation(stand_in, *args, **kwargs), name)
+        except RuntimeError as error:
+            # Arguments of wrong types are said before that it is a leaf.
+            explain(implementation, (self, *args), kwargs, error, 0, name)
+            raise
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = inplace_doc(name)
@@ -128,12 +133,12 @@ def with_out(
                 explain(implementation, args, kwargs, error)
                 raise
         kwargs = by_torch_names(implementation, kwargs) or kwargs
+        name = implementation.__name__
+        if differentiable:
+            refuse_history(name, args, kwargs, out)
         if prepare is not None:
             prepare(args, kwargs, out)
-        if differentiable:
-            refuse_history(args, kwargs, out)
         result = without_autocast(implementation, *args, **kwargs)
-        name = implementation.__name__
         is_one = isinstance(out, Tensor)
         pairs = [(result, out)] if is_one else list(zip(result, out, strict=True))
         # All of them are looked at before the first is written to.
@@ -173,7 +178,8 @@ def without_names(implementation: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped if wrapped is positional else implementation
 
 
-def refuse_history(args: Any, kwargs: dict[str, Any], out: Any) -> None:
+def refuse_history(name: str, args: Any, kwargs: dict[str, Any], out: Any) -> None:
+    """Raise if anything that a function with `out=` is given requires grad."""
     if not local.state.grad_enabled:
         return
     given: list[Any] = [out]
@@ -181,15 +187,18 @@ def refuse_history(args: Any, kwargs: dict[str, Any], out: Any) -> None:
         given.extend(value if isinstance(value, (list, tuple)) else [value])
     if any(isinstance(v, Tensor) and v.requires_grad for v in given):
         raise RuntimeError(
-            "functions with out=... arguments don't support automatic differentiation, but one of "
-            "the arguments requires grad." + errors.at_user_line()
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, "
+            "but one of the arguments requires grad." + errors.at_user_line()
         )
 
 
-def deliver(result: Tensor, out: Tensor, function: str) -> Tensor:
-    """Store a result in the tensor that the caller gave a function as `out=`."""
+def deliver(result: Tensor, out: Tensor, function: str, warns: bool = True) -> Tensor:
+    """Store a result in the tensor that the caller gave a function as `out=`.
+
+    `warns`: of an `out` whose elements are lost because it has another shape.
+    """
     _refuse_out(result, out, function)
-    _store(result, out)
+    _store(result, out, warns)
     return out
 
 
@@ -214,9 +223,9 @@ def _refuse_out(result: Tensor, out: Tensor, function: str) -> None:
         raise errors.overlapping_write()
 
 
-def _store(result: Tensor, out: Tensor) -> None:
+def _store(result: Tensor, out: Tensor, warns: bool = True) -> None:
     if out._array.shape != result._array.shape:
-        if out._array.size:
+        if warns and out._array.size:
             warnings.warn(
                 f"An output with one or more elements was resized since it had shape "
                 f"{errors.shape_list(out._array.shape)}, which does not match the required output "

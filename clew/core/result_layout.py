@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from clew.kernels.numpy.strides import restride
+from clew.kernels.numpy.strides import is_gapless, restride
 
 
 def laid_out(operands: Sequence[Any], result: np.ndarray) -> np.ndarray:
@@ -18,7 +18,20 @@ def laid_out(operands: Sequence[Any], result: np.ndarray) -> np.ndarray:
     arrays = [each for each in operands if isinstance(each, np.ndarray) and each.ndim]
     if not arrays or not result.size:
         return result
-    wanted = _strides_in(_order(arrays, result.shape), result)
+    wanted = None
+    if len(arrays) == len(operands) and all([each.shape == result.shape for each in arrays]):
+        wanted = _common_strides(arrays, result)
+    if wanted is None:
+        return in_common_order([_broadcast_strides(each, result.shape) for each in arrays], result)
+    return _with_strides(result, wanted)
+
+
+def in_common_order(all_strides: Sequence[Sequence[int]], result: np.ndarray) -> np.ndarray:
+    """The result with its dimensions in the order that the operands' strides tell."""
+    return _with_strides(result, _strides_in(_order(all_strides, result.shape), result))
+
+
+def _with_strides(result: np.ndarray, wanted: tuple[int, ...]) -> np.ndarray:
     strides = result.strides
     if wanted == strides:
         return result
@@ -30,9 +43,19 @@ def laid_out(operands: Sequence[Any], result: np.ndarray) -> np.ndarray:
     return copied
 
 
-def _order(arrays: Sequence[np.ndarray], shape: tuple[int, ...]) -> list[int]:
+def _common_strides(arrays: list[np.ndarray], result: np.ndarray) -> tuple[int, ...] | None:
+    """The strides of operands that all lie in memory alike and without gaps."""
+    if all([each.flags.c_contiguous for each in arrays]):
+        return _strides_in(range(result.ndim)[::-1], result)
+    first = arrays[0]
+    strides = [[s // each.itemsize for s in each.strides] for each in arrays]
+    if is_gapless(first) and all([each == strides[0] for each in strides]):
+        return tuple([stride * result.itemsize for stride in strides[0]])
+    return None
+
+
+def _order(all_strides: Sequence[Sequence[int]], shape: tuple[int, ...]) -> list[int]:
     """The dimensions from innermost to outermost, by the first operand that can tell two apart."""
-    all_strides = [_broadcast_strides(each, shape) for each in arrays]
     order = list(range(len(shape)))[::-1]
     for start in range(1, len(order)):
         current = start
@@ -67,7 +90,7 @@ def _broadcast_strides(array: np.ndarray, shape: tuple[int, ...]) -> tuple[int, 
     return (*[0] * missing, *own)
 
 
-def _strides_in(order: list[int], result: np.ndarray) -> tuple[int, ...]:
+def _strides_in(order: Sequence[int], result: np.ndarray) -> tuple[int, ...]:
     strides = [0] * result.ndim
     step = result.itemsize
     for dim in order:

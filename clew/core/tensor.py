@@ -382,7 +382,7 @@ def follow_base(tensor: Tensor, view: View) -> None:
         if source._requires_grad:
             from_base = replay_history(view, source)
             retained = take_retained(tensor)
-            tensor._node = from_base._node
+            tensor._node = view.op.in_one_node(view, from_base)
             tensor._output_nr = from_base._output_nr
             tensor._requires_grad = True
             view.borrows = False

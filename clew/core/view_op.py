@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from clew.core.node import Edge, recorded_edge
+from clew.core.engine import fitted
+from clew.core.node import Edge, Node, recorded_edge
 from clew.core.op import Op
 from clew.core.recording import grad_mask, record
 from clew.core.state import State, local
@@ -14,6 +16,32 @@ from clew.core.storage import INFERENCE
 from clew.core.tensor import Tensor, View, _ndarray, _new, borrow_flag, sync, wrap
 from clew.observer import active
 from clew.source import _getframe
+
+# View operations whose elements are not those of the memory.
+_SHOWN_OTHERWISE = frozenset({"view_as_real", "view_as_complex", "conj", "neg_view"})
+
+
+class AsStridedBackward0(Node):
+    """The history of a view that was made anew from its base, after one of them was written to."""
+
+    __slots__ = ("chain",)
+
+    def __init__(self, chain: list[Node]) -> None:
+        last, first = chain[0], chain[-1]
+        self.chain = chain
+        self._edges = first._edges
+        self._meta = last._meta
+        self._extras = None
+        self._seq = last._seq
+        self._where = last._where
+        self.module_path = last.module_path
+
+    def apply_tensors(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
+        g = grads[0]
+        for node in self.chain:
+            if g is not None:
+                (g,) = fitted(node, node.apply_tensors((g,)))
+        return (g,)
 
 
 class ViewOp(Op):
@@ -74,6 +102,27 @@ class ViewOp(Op):
         if observer is not None:
             observer.view_made(self.name, source, out)
         return out
+
+    def in_one_node(self, view: View, remade: Tensor) -> Node | None:
+        """All steps from the base as one node, as in PyTorch, where they leave the elements alone.
+
+        What shows elements otherwise (parts of complex numbers, conjugates) is remade step by step.
+        """
+        chain: list[Node] = []
+        node = remade._node
+        if self.name.endswith("_"):
+            # The tensor was made a view in place: that is its last step.
+            return node
+        for op, _, _ in [] if remade._is_lifted else reversed(view.steps()):
+            if node is None or op.name in _SHOWN_OTHERWISE:
+                break
+            chain.append(node)
+            if op.name in ("real", "imag"):
+                # A part of the view as pairs.
+                break
+            edge = node._edges[0]
+            node = None if edge is None else edge[0]
+        return AsStridedBackward0(chain) if chain else remade._node
 
     def _finish_views(
         self, state: State, source: Tensor, params: dict[str, Any], arrays: list[np.ndarray]

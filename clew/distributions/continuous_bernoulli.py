@@ -12,7 +12,12 @@ from clew.distributions import constraints
 from clew.distributions.distribution import Distribution, Shape
 from clew.distributions.exp_family import ExponentialFamily
 from clew.distributions.parametrized import ProbsOrLogits
-from clew.distributions.utils import broadcast_all, clamp_probs
+from clew.distributions.utils import (
+    broadcast_all,
+    clamp_probs,
+    lazy_property,
+    logits_to_probs,
+)
 from clew.ops.create.constants import ones_like, zeros_like
 from clew.ops.create.random import rand
 from clew.ops.nn.loss.likelihood import binary_cross_entropy_with_logits
@@ -62,6 +67,11 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
             self.probs = clamp_probs(self.probs)
         self._lims = lims
         Distribution.__init__(self, self.param_shape, validate_args=validate_args)
+
+    @lazy_property
+    def probs(self) -> Tensor:
+        # At 0 and 1 the normalizing constant would be infinite.
+        return clamp_probs(logits_to_probs(self.logits, is_binary=True))
 
     def expand(self, batch_shape: Shape, _instance: Any = None) -> Any:
         new = super().expand(batch_shape, _instance)

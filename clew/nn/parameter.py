@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Any, NoReturn
 
 import numpy as np
@@ -131,7 +132,8 @@ class UninitializedTensorMixin(Tensor):
     """A tensor whose dtype is known and whose shape is not: it has no array yet."""
 
     __slots__ = ()
-    cls_to_become: type[Tensor] = Tensor
+    # `type` is a method of tensors.
+    cls_to_become: builtins.type[Tensor] = Tensor
     _kind: dtypes.dtype
 
     @property

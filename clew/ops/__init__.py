@@ -64,6 +64,7 @@ from clew.ops.nn import (
     recurrent,
     recurrent_functions,
     rms_norm,
+    torch_namespace,
     unpooling,
 )
 from clew.ops.nn.activation import gated, leaky, piecewise, softmax, unary
@@ -123,11 +124,11 @@ from clew.ops.spectral import (
 from clew.ops.tensor import conversion, copying, info, pickling, shared_memory, text, to_numpy
 
 __all__ = [
-    "aten",
     "addmm",
     "any_all",
     "apply",
     "arithmetic",
+    "aten",
     "attention",
     "average_pooling",
     "batch_norm",
@@ -138,7 +139,6 @@ __all__ = [
     "combining",
     "comparison",
     "complex",
-    "division",
     "constants",
     "conversion",
     "convolution",
@@ -149,6 +149,7 @@ __all__ = [
     "diagonals",
     "differences",
     "distance",
+    "division",
     "dropout",
     "einsum",
     "elementwise",
@@ -211,6 +212,7 @@ __all__ = [
     "recurrent_functions",
     "reductions",
     "removed",
+    "resizing",
     "rms_norm",
     "rounding",
     "sampling",
@@ -231,11 +233,11 @@ __all__ = [
     "take",
     "text",
     "to_numpy",
+    "torch_namespace",
     "transcendental",
     "transposing",
     "unary",
     "unpooling",
-    "resizing",
     "view_copies",
     "view_inplace",
     "views",

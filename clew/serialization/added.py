@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import BuiltinMethodType, MethodType
 from typing import Any
 
 from clew.interrupts import uninterrupted
 
 _safe: list[Any] = []
+METHOD = (MethodType, BuiltinMethodType)
 
 
 def add_safe_globals(safe_globals: list[Callable[..., Any] | tuple[Any, str]]) -> None:
@@ -84,4 +86,9 @@ class safe_globals:
 
 def is_added(value: Any) -> bool:
     """Whether users have named this very object."""
-    return any(value is (each[0] if isinstance(each, tuple) else each) for each in _safe)
+    return any(_is(value, each[0] if isinstance(each, tuple) else each) for each in _safe)
+
+
+def _is(value: Any, added: Any) -> bool:
+    # A method of a class is made anew each time it is looked up.
+    return value is added or (isinstance(value, METHOD) and value == added)

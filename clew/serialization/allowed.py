@@ -105,7 +105,8 @@ def _added() -> dict[str, Any]:
         if isinstance(entry, tuple):
             found[canonical(*entry[1].rpartition(".")[::2])] = entry[0]
         else:
-            found[canonical(entry.__module__, entry.__qualname__)] = entry
+            # A method of a class that is written in C has no module.
+            found[canonical(entry.__module__ or "", entry.__qualname__)] = entry
     return found
 
 
@@ -133,3 +134,12 @@ def find(module: str, name: str, weights_only: bool) -> Any:
 
 def is_blocked(module: str) -> bool:
     return module.split(".")[0] in _BLOCKED
+
+
+def is_allowed(module: str, name: str, weights_only: bool = True) -> bool:
+    """Whether a file may use a name."""
+    try:
+        find(module, name, weights_only)
+    except KeyError:
+        return False
+    return True

@@ -17,6 +17,7 @@ from typing import IO, Any
 import numpy as np
 
 from clew import errors
+from clew.serialization.options import OPTIONS
 
 ALIGNMENT = 64
 _LOCAL_HEADER = struct.Struct("<4s5H3L2H")
@@ -130,9 +131,10 @@ class ArchiveReader:
         self._entries = {entry.filename.removeprefix(prefix): entry for entry in entries}
         if len(self._entries) != len(entries):
             raise failed("reading zip archive", "two of its records have the same name")
-        self._map = None
-        if map_into_memory:
-            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+        for name, entry in self._entries.items():
+            if not name.startswith("data/"):
+                self._start(name, entry)
+        self._map = mapped(file) if map_into_memory else None
 
     def _check_directory(self, entries: list[zipfile.ZipInfo]) -> None:
         """Records lie one after the other in the file, and unpack to a size in proportion to it."""
@@ -180,7 +182,8 @@ class ArchiveReader:
             # The point of a map is that values are not read before they are needed.
             return _array_over(self._map, start, entry.file_size)
         array = self._read_at(name, start, entry.file_size)
-        if zlib.crc32(array.data) != entry.CRC:
+        # PyTorch can write records without a checksum.
+        if entry.CRC and zlib.crc32(array.data) != entry.CRC:
             raise failed(f"reading file {name}", "its checksum does not match its contents")
         return array
 
@@ -189,12 +192,12 @@ class ArchiveReader:
         self._file.seek(entry.header_offset)
         header = self._file.read(_LOCAL_HEADER.size)
         if len(header) != _LOCAL_HEADER.size or not is_archive(header):
-            raise failed(f"reading file {name}", "its header is missing")
+            raise failed(f"reading file {name}", "invalid header or archive is corrupted")
         name_size, extra_size = _LOCAL_HEADER.unpack(header)[-2:]
         if self._file.read(name_size) != entry.orig_filename.encode():
             raise failed(f"reading file {name}", "its header has another name")
         start = entry.header_offset + _LOCAL_HEADER.size + name_size + extra_size
-        if start + entry.file_size > self._length:
+        if start + entry.compress_size > self._length:
             raise failed(f"reading file {name}", "it goes on behind the end of the file")
         return start
 
@@ -216,6 +219,14 @@ class ArchiveReader:
         if size != entry.file_size:
             raise failed(f"reading file {name}", "its directory entry makes no sense")
         return array
+
+
+def mapped(file: IO[bytes]) -> mmap.mmap:
+    """A file in memory; what is written there goes to the file if the option says so."""
+    if OPTIONS.mmap_flags != getattr(mmap, "MAP_SHARED", None):
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    with open(file.name, "r+b") as writable:
+        return mmap.mmap(writable.fileno(), 0, access=mmap.ACCESS_WRITE)
 
 
 def read_fully(file: IO[bytes], array: np.ndarray) -> int:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import mmap
 import os
 import pickle
-import pickletools
 import struct
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from typing import IO, Any
 
@@ -36,7 +34,7 @@ _HIGHEST_ARCHIVE_VERSION = 10
 Locations = Callable[[Any, str], Any] | device | str | dict[Any, Any] | None
 
 # What interpreting a damaged or foreign pickle can raise.
-_GARBAGE = (
+GARBAGE = (
     UnpicklingError,
     TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError, MemoryError,
     RecursionError, struct.error,
@@ -143,6 +141,7 @@ class _Contents:
         self._read = read
         self._swap_bytes = swap_bytes
         self.storages: dict[str, LoadedStorage] = {}
+        self._parts: dict[str, LoadedStorage] = {}
 
     def find(self, module: str, name: str) -> Any:
         try:
@@ -152,8 +151,9 @@ class _Contents:
 
     def load_persistent(self, identity: Any) -> LoadedStorage:
         if not isinstance(identity, tuple) or len(identity) not in (5, 6):
+            found = identity[0] if isinstance(identity, tuple) and identity else identity
             raise UnpicklingError(
-                f"Only persistent_load of storage is allowed, but got {type(identity)}"
+                f"Only persistent_load of storage is allowed, but got {type(found)}"
             )
         tag, kind, key, location, count = identity[:5]
         is_storage = isinstance(tag, str | bytes) and tag in ("storage", b"storage")
@@ -161,8 +161,6 @@ class _Contents:
             raise UnpicklingError(
                 f"Only persistent_load of storage is allowed, but got {type(tag)}, {type(kind)}"
             )
-        if len(identity) == 6 and identity[5] is not None:
-            raise UnpicklingError("views of storages, as in files before PyTorch 0.4, are not read")
         if not (isinstance(key, str) and isinstance(location, str) and type(count) is int):
             raise UnpicklingError("a storage's description makes no sense")
         found = self.storages.get(key)
@@ -174,15 +172,30 @@ class _Contents:
             self.storages[key] = found
         if found.kind is not kind:
             raise UnpicklingError(f"storage {key} has two types")
-        return found
+        part = identity[5] if len(identity) == 6 else None
+        return found if part is None else self._part(found, part)
+
+    def _part(self, whole: LoadedStorage, part: Any) -> LoadedStorage:
+        """A part of a storage that shares its memory, as in files before PyTorch 0.4."""
+        if not (isinstance(part, tuple) and [type(each) for each in part] == [str, int, int]):
+            raise UnpicklingError("a part of a storage is described in a way that makes no sense")
+        key, offset, count = part
+        size = whole.kind.itemsize
+        if offset < 0 or count < 0 or (offset + count) * size > len(whole.bytes):
+            raise UnpicklingError("a part of a storage is not inside it")
+        if key not in self._parts:
+            # Through a memoryview it is an array that begins here: nothing lies before it.
+            memory = whole.bytes.data[offset * size : (offset + count) * size]
+            self._parts[key] = LoadedStorage(np.frombuffer(memory, np.uint8), whole.kind)
+        return self._parts[key]
 
 
 def _unsupported(module: str, name: str, weights_only: bool) -> str:
-    full = f"{module}.{name}"
+    full = name if module in ("builtins", "__builtin__") else f"{module}.{name}"
     if allowed.is_blocked(module):
         return f"Trying to load unsupported GLOBAL {full} whose module {module} is blocked."
     text = f"Unsupported global: GLOBAL {full} was not an allowed global by default. "
-    if weights_only and _is_allowed(module, name, weights_only=False):
+    if weights_only and allowed.is_allowed(module, name, weights_only=False):
         return text + (
             "Pass weights_only=False to read it: clew then also makes plain data and objects of "
             "its own classes, and still runs no code that the file chooses."
@@ -195,7 +208,7 @@ def _unsupported(module: str, name: str, weights_only: bool) -> str:
     )
 
 
-def _explained(error: Exception) -> Exception:
+def explained(error: Exception) -> Exception:
     """An error of the interpreter, in the words by which programs recognise it."""
     why = str(error) if isinstance(error, UnpicklingError) else f"{type(error).__name__}: {error}"
     return UnpicklingError(
@@ -250,8 +263,8 @@ def load(
         raise ValueError(
             "f must be a file path in order to use the mmap argument" + errors.at_user_line()
         )
-    with _opened(f) as file:
-        beginning = _peek(file)
+    with opened(f) as file:
+        beginning = peek(file)
         if is_archive(beginning):
             archive = ArchiveReader(file, map_into_memory=bool(mmap))
             read = partial(_load_archive, archive)
@@ -271,8 +284,8 @@ def load(
             return read(restore, weights_only, encoding)
         except _FromUser as error:
             raise error.error from None
-        except _GARBAGE as error:
-            raise _explained(error) from error
+        except GARBAGE as error:
+            raise explained(error) from error
 
 
 _NOWHERE = LoadedStorage(np.empty(0, np.uint8), StorageType("", None))
@@ -288,7 +301,7 @@ def _read_pickle_arguments(arguments: dict[str, Any]) -> str:
     return "ascii" if encoding == "ASCII" else str(encoding)
 
 
-def _opened(f: Any) -> AbstractContextManager[IO[bytes]]:
+def opened(f: Any) -> AbstractContextManager[IO[bytes]]:
     if isinstance(f, str | os.PathLike):
         return open(f, "rb")
     for needed in ("read", "seek", "tell"):
@@ -301,7 +314,7 @@ def _opened(f: Any) -> AbstractContextManager[IO[bytes]]:
     return nullcontext(f)
 
 
-def _peek(file: IO[bytes]) -> bytes:
+def peek(file: IO[bytes]) -> bytes:
     """The first bytes from where the file is; it stays there."""
     position = file.tell()
     beginning = file.read(512)
@@ -336,9 +349,10 @@ def _load_archive(
     def read(key: str, kind: StorageType, count: int) -> np.ndarray:
         array = archive.array(f"data/{key}")
         if len(array) != count * kind.itemsize:
-            raise UnpicklingError(
-                f"storage {key} should have {count} elements of {kind.itemsize} bytes, and has "
-                f"{len(array)} bytes"
+            raise RuntimeError(
+                f"record size ({len(array)} bytes) does not match expected size "
+                f"({count * kind.itemsize} bytes, {count} elements of {kind.itemsize}): storage "
+                f"{key} is damaged" + errors.at_user_line()
             )
         return array
 
@@ -372,7 +386,7 @@ def _load_legacy(
             "Cannot use ``weights_only=True`` with files saved in the legacy .tar format. Load and "
             "save it again with a newer PyTorch." + errors.at_user_line()
         )
-    data, start = _mapped(file)
+    data, start = _mapped(file, beginning)
     # Where the file has what is at the beginning of `data`.
     before = file.tell() - start
     if data[start : start + len(_MAGIC_PICKLE)] != _MAGIC_PICKLE:
@@ -409,18 +423,20 @@ def _load_legacy(
     return result
 
 
-def _mapped(file: IO[bytes]) -> tuple[Any, int]:
+def _mapped(file: IO[bytes], beginning: bytes) -> tuple[Any, int]:
     """What is in a file, and where in that the file stands; mapped into memory where possible.
 
     The pickles are at the beginning: what follows them is not read here.
     """
-    try:
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), file.tell()
-    except (OSError, ValueError, AttributeError):
-        position = file.tell()
-        data = file.read()
-        file.seek(position)
-        return data, 0
+    position = file.tell()
+    with suppress(OSError, ValueError, AttributeError):
+        data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        # A file that unpacks what is in another one has the other's number.
+        if data[position : position + len(beginning)] == beginning:
+            return data, position
+    contents = file.read()
+    file.seek(position)
+    return contents, 0
 
 
 def _fill(file: IO[bytes], storages: dict[str, LoadedStorage], keys: Any, swap: bool) -> None:
@@ -439,58 +455,3 @@ def _fill(file: IO[bytes], storages: dict[str, LoadedStorage], keys: Any, swap: 
         if swap:
             storage.bytes[:] = swapped(storage.bytes, storage.kind)
         reflect(storage.bytes)
-
-
-# -- what a file would need ------------------------------------------------------------------------
-
-
-def get_unsafe_globals_in_checkpoint(f: str | os.PathLike[str] | IO[bytes]) -> list[str]:
-    """The names that a file uses and that are not allowed; nothing of it is loaded.
-
-    Args:
-        f: a path, or a file open for reading bytes
-
-    Example:
-        >>> from fractions import Fraction
-        >>> clew.save(Fraction(1, 3), "third.pt")
-        >>> clew.serialization.get_unsafe_globals_in_checkpoint("third.pt")
-        ['fractions.Fraction']
-    """
-    with _opened(f) as file:
-        if is_archive(_peek(file)):
-            stream, pickles = io.BytesIO(ArchiveReader(file).read("data.pkl")), 1
-        else:
-            stream, pickles = io.BytesIO(file.read()), 4
-    try:
-        used = {name: None for _ in range(pickles) for name in _names_in_pickle(stream)}
-    except _GARBAGE as error:
-        raise _explained(error) from error
-    return [f"{module}.{name}" for module, name in used if not _is_allowed(module, name)]
-
-
-def _is_allowed(module: str, name: str, weights_only: bool = True) -> bool:
-    try:
-        allowed.find(module, name, weights_only)
-    except KeyError:
-        return False
-    return True
-
-
-def _names_in_pickle(stream: IO[bytes]) -> dict[tuple[str, str], None]:
-    """The names in the next pickle of a stream, in order, without executing it."""
-    names: dict[tuple[str, str], None] = {}
-    texts: list[Any] = []
-    memo: dict[Any, Any] = {}
-    for opcode, argument, _ in pickletools.genops(stream):
-        if opcode.name == "GLOBAL":
-            module, _, name = str(argument).partition(" ")
-            names[module, name] = None
-        elif opcode.name == "STACK_GLOBAL":
-            names[str(texts[-2]), str(texts[-1])] = None
-        elif "UNICODE" in opcode.name:
-            texts.append(argument)
-        elif opcode.name == "MEMOIZE" or opcode.name.endswith("PUT"):
-            memo[len(memo) if argument is None else argument] = texts[-1] if texts else None
-        elif opcode.name.endswith("GET"):
-            texts.append(memo.get(argument))
-    return names

@@ -26,7 +26,7 @@ from clew.core.tensor import Size, Tensor
 from clew.nn.parameter import UninitializedBuffer, UninitializedParameter
 from clew.ops.create.random import Generator
 from clew.serialization import numpy_values, storages
-from clew.serialization.added import is_added
+from clew.serialization.added import METHOD, is_added
 from clew.serialization.names import is_own_class
 from clew.serialization.unpickler import check_key, described
 
@@ -191,9 +191,10 @@ def call(function: Any, args: tuple[Any, ...]) -> Any:
     if _is_named_tuple(function) and len(args) == 2 and type(args[0]) is tuple:
         # PyTorch's way for what functions return; the second argument is for names it hides.
         return _named_tuple(function, args[0])
-    raise pickle.UnpicklingError(
-        f"Trying to call reduce for unrecognized function: {described(function)}"
-    )
+    what = described(function)
+    if isinstance(function, METHOD) and isinstance(function.__self__, type):
+        what = f"{function.__name__} which belongs to {function.__self__}"
+    raise pickle.UnpicklingError(f"Trying to call reduce for unrecognized function {what}")
 
 
 def _is_named_tuple(value: Any) -> bool:

@@ -105,7 +105,8 @@ class set_default_mmap_options:
     """Set the flags that files are mapped with, at once, or for a block.
 
     Args:
-        flags: `mmap.MAP_PRIVATE` or `mmap.MAP_SHARED`; tensors of either are copies on write
+        flags: `mmap.MAP_PRIVATE`, or `mmap.MAP_SHARED`, with which writes to tensors that were
+            loaded with `mmap=True` go to the file
 
     Example:
         >>> import mmap

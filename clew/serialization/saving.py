@@ -230,6 +230,9 @@ def save(
             _write_archive(file, body.getvalue(), pickler.storages, byteorder)
         else:
             _write_legacy(file, body.getvalue(), pickler.storages, pickle_protocol)
+        if hasattr(file, "flush"):
+            # Whoever opens the same file by its name finds all of it.
+            file.flush()
 
 
 @contextmanager

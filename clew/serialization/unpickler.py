@@ -336,29 +336,29 @@ def _empty_set(self: Unpickler) -> None:
     self.push(set())
 
 
-def _container(self: Unpickler, *kinds: type) -> Any:
+def _container(self: Unpickler, what: str, *kinds: type) -> Any:
     target = self.top()
     if not isinstance(target, kinds):
-        names = " or ".join(kind.__name__ for kind in kinds)
-        raise UnpicklingError(f"the pickle adds to a {type(target).__name__} as if to a {names}")
+        raise UnpicklingError(f"Can only {what}, but got {type(target)}")
     return target
 
 
 @_on(pickle.APPEND)
 def _append(self: Unpickler) -> None:
     item = self.pop()
-    _container(self, list, deque).append(item)
+    _container(self, "append to lists", list, deque).append(item)
 
 
 @_on(pickle.APPENDS)
 def _appends(self: Unpickler) -> None:
     items = self.since_mark()
-    _container(self, list, deque).extend(items)
+    _container(self, "extend lists", list, deque).extend(items)
 
 
-def _set_items(self: Unpickler, items: list[Any]) -> None:
+def _set_items(self: Unpickler, items: list[Any], opcode: str) -> None:
     self.spend(50 * len(items))
-    target = _container(self, dict)
+    words = f"{opcode} for dict, collections.OrderedDict, collections.Counter"
+    target = _container(self, words, dict)
     if len(items) % 2:
         raise UnpicklingError("the pickle has a key without a value")
     for key, value in zip(items[::2], items[1::2]):
@@ -369,12 +369,12 @@ def _set_items(self: Unpickler, items: list[Any]) -> None:
 @_on(pickle.SETITEM)
 def _set_item(self: Unpickler) -> None:
     value, key = self.pop(), self.pop()
-    _set_items(self, [key, value])
+    _set_items(self, [key, value], "SETITEM")
 
 
 @_on(pickle.SETITEMS)
 def _set_many_items(self: Unpickler) -> None:
-    _set_items(self, self.since_mark())
+    _set_items(self, self.since_mark(), "SETITEMS")
 
 
 def _keys_since_mark(self: Unpickler) -> list[Any]:
@@ -388,7 +388,7 @@ def _keys_since_mark(self: Unpickler) -> list[Any]:
 def _add_items(self: Unpickler) -> None:
     items = _keys_since_mark(self)
     self.spend(50 * len(items))
-    _container(self, set).update(items)
+    _container(self, "add to sets", set).update(items)
 
 
 @_on(pickle.FROZENSET)

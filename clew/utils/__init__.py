@@ -13,6 +13,6 @@ __all__ = ["_pytree", "checkpoint", "data", "deterministic", "dlpack", "hooks", 
 
 
 # With its processes and sockets it takes as long to import as the rest of the library's parts.
-__getattr__, __dir__ = on_request(__name__, {"data"})
+__getattr__, __dir__ = on_request(__name__, {"collect_env", "data"})
 
 explain_missing(__name__)

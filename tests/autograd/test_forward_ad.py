@@ -368,3 +368,16 @@ def test_powers_of_negative_numbers_with_complex_exponents(torch: Any) -> Any:
         )
         for out in outs
     ]
+
+
+@twice
+def test_batch_norm_of_running_statistics_with_tangents(torch: Any) -> Any:
+    forward_ad, x, mean, var = torch.autograd.forward_ad, torch.ones(3, 2), *torch.ones(2, 2)
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(mean, torch.ones(2))
+        plain = torch.nn.functional.batch_norm(x, dual, var)
+        x = forward_ad.make_dual(x, x)
+        return (
+            forward_ad.unpack_dual(plain).tangent,
+            raised(torch.nn.functional.batch_norm, x, dual, var),
+        )

@@ -211,3 +211,34 @@ def test_peaks_have_a_table_and_a_mean_of_their_own() -> None:
     rows = as_json(results, {})["results"]
     assert [row["ratio"] for row in rows] == [None, None]
     assert rows[1]["step_mib"] == {"clew": 4.0, "torch": 2.0}
+
+
+CLIFFS = {each.name: each for each in WORKLOADS.values() if each.group == "cliffs"}
+
+
+def test_the_cliffs_are_measured_at_two_sizes_and_only_if_asked_for() -> None:
+    assert {name.rpartition("_1e")[2] for name in CLIFFS} == {"4", "6"}
+    command = [sys.executable, "-m", "clew", "bench", "--list"]
+    listed = subprocess.run(command, stdout=subprocess.PIPE, text=True).stdout
+    assert "cliffs/" not in listed and "sweep/" in listed
+
+
+@pytest.mark.parametrize("name", ["fmod", "sort_last", "max_pool2d", "poisson"])
+def test_a_cliff_runs_in_both_engines(name: str) -> None:
+    found = [each for each in CLIFFS if each.startswith(f"{name}.float32_1e4")]
+    for workload in [WORKLOADS[f"cliffs/{each}/{mode}"] for each in found
+                     for mode in ("forward", "forward+backward")]:  # fmt: skip
+        for t in (clew, torch):
+            prepared = prepare(workload, t)
+            prepared.run()
+            assert prepared.answer() == []
+
+
+def test_slow_cliffs_are_named_with_their_mode() -> None:
+    results = [
+        Result(each, {"clew": [1.0], "torch": [1.0]}) for each in list(CLIFFS.values())[:120]
+    ]
+    results[5].seconds["clew"] = [12.0]
+    (line,) = [text for text in summary_lines(results) if "above" in text]
+    workload = results[5].workload
+    assert line == f"cliffs: above 3.0: {workload.name}/{workload.mode} 12.00"

@@ -132,6 +132,62 @@ def test_functorch_is_the_old_name_of_the_transforms(tmp_path: Path) -> None:
     assert done.stdout == "fine\n", done.stderr
 
 
+def test_functorch_makes_modules_functional(tmp_path: Path) -> None:
+    program = """
+        import warnings
+        import torch
+        from torch import nn
+        from functorch import combine_state_for_ensemble, make_functional
+        from functorch import make_functional_with_buffers
+
+        warnings.simplefilter("ignore")
+        torch.manual_seed(0)
+        model, x = nn.Linear(2, 3), torch.ones(4, 2)
+        func, params = make_functional(model)
+        print(func, [type(each).__name__ for each in params])
+        func(params, x).sum().backward()
+        print(params[0].grad.tolist(), model.weight.grad, torch.equal(func(params, x), model(x)))
+        print([each.requires_grad for each in make_functional(model, True)[1]])
+        norm, params, buffers = make_functional_with_buffers(nn.BatchNorm1d(2))
+        print(norm(params, buffers, x).tolist(), [each.tolist() for each in buffers])
+        one, params, buffers = combine_state_for_ensemble([nn.Linear(2, 3) for _ in range(5)])
+        print(torch.vmap(one, (0, 0, None))(params, buffers, x).shape, buffers)
+        print([(each.shape, each.requires_grad) for each in params])
+        mixed = [nn.Linear(2, 3), nn.Linear(2, 3).eval()]
+        for models in ([], mixed, [nn.ReLU(), nn.Linear(2, 3)]):
+            try:
+                combine_state_for_ensemble(models)
+            except RuntimeError as error:
+                print(str(error).splitlines()[0])
+        try:
+            make_functional(nn.BatchNorm1d(2))
+        except RuntimeError as error:
+            print(str(error).splitlines()[0])
+        """
+    path = write(tmp_path / "program.py", program)
+    theirs = subprocess.run([sys.executable, path], capture_output=True, text=True, check=True)
+    assert run("program.py", cwd=tmp_path).stdout == theirs.stdout
+
+
+def test_a_program_that_may_export_to_onnx_runs(tmp_path: Path) -> None:
+    write(
+        tmp_path / "program.py",
+        """
+        import torch.onnx
+        from torch.onnx import OnnxExporterError, TrainingMode, is_in_onnx_export
+        print(is_in_onnx_export(), TrainingMode.EVAL.value)
+        try:
+            torch.onnx.export(torch.nn.Linear(2, 1), (torch.ones(1, 2),), "model.onnx",
+                              opset_version=17, dynamo=False)
+        except OnnxExporterError as error:
+            print(str(error).splitlines()[0])
+        """,
+    )
+    done = run("program.py", cwd=tmp_path)
+    expected = "False 0\ntorch.onnx.export: clew does not write ONNX files.\n"
+    assert done.stdout == expected, done.stderr
+
+
 def test_the_program_sees_what_python_would_show_it(tmp_path: Path) -> None:
     write(tmp_path / "folder" / "program.py", REPORT)
     arguments = ("folder/program.py", "--flag", "-m", "x", "--", "-h")

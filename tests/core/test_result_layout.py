@@ -44,3 +44,69 @@ def test_of_permuted_matrices(lib: Any) -> Any:
         row = lib.ones(turned.size(-1))
         seen += [(turned + row).stride(), (row + turned).stride(), (turned == row).stride()]
     return seen
+
+
+def _turned(lib: Any) -> list[Any]:
+    block = lib.arange(24.0).reshape(4, 3, 2)
+    return [
+        block, block.permute(2, 0, 1), block[:, :1], block[:, :1].transpose(0, 1),
+        lib.ones(1, 3).T, lib.ones(1, 2).movedim(0, -1), lib.ones(3, 1)[::2], lib.ones(4, 3).T,
+    ]  # fmt: skip
+
+
+@twice
+def test_of_reductions(lib: Any) -> Any:
+    names = ("sum", "mean", "prod", "amax", "amin", "std", "logsumexp", "all", "argmax", "nansum")
+    seen: list[Any] = []
+    for x in _turned(lib):
+        for dim, keepdim in itertools.product(range(x.ndim), (False, True)):
+            seen += [getattr(x, name)(dim, keepdim=keepdim).stride() for name in names]
+            for name in ("max", "median", "nanmedian", "mode", "kthvalue"):
+                args = (1, dim) if name == "kthvalue" else (dim,)
+                seen += [each.stride() for each in getattr(x, name)(*args, keepdim=keepdim)]
+    return seen
+
+
+@twice
+def test_of_copies_and_rearrangements(lib: Any) -> Any:
+    functions = [
+        lambda x: x.clone(), lambda x: x.double(), lib.zeros_like, lambda x: x > 0, lib.neg,
+        lambda x: x * 7, lambda x: x + x, lambda x: x.flip(0), lambda x: x.roll(1, 0),
+        lambda x: x.tril() if x.ndim > 1 else x, lambda x: x.masked_fill(x > 0, 1),
+        lambda x: x.index_fill(0, lib.tensor([0]), 1), lambda x: lib.where(x > 0, x, x.clone()),
+        lambda x: lib.index_put(x, (lib.tensor([0]),), lib.tensor(1.0)),
+    ]  # fmt: skip
+    return [function(x).stride() for x in _turned(lib) for function in functions]
+
+
+@twice
+def test_of_sorting(lib: Any) -> Any:
+    seen: list[Any] = []
+    for x in _turned(lib):
+        for dim, descending in itertools.product(range(x.ndim), (False, True)):
+            found = [*lib.sort(x, dim=dim, stable=True, descending=descending), *x.topk(1, dim)]
+            seen += [(each.stride(), each.storage_offset()) for each in found]
+    return seen
+
+
+@twice
+def test_of_indices(lib: Any) -> Any:
+    row, column, mask = lib.tensor([0, 1]), lib.tensor([[0], [1]]), lib.tensor([True, True])
+    seen: list[Any] = []
+    for x in (each for each in _turned(lib) if min(each.shape) > 1):
+        keys: list[Any] = [row, column, (slice(None), row), (slice(None), column)]
+        if x.ndim > 2:
+            keys += [(row, slice(None), row), (slice(None), slice(None), column)]
+            keys += [(slice(None), row, row), (0, slice(None), row)]
+        seen += [x[key].stride() for key in keys]
+    return [*seen, lib.ones(2, 3, 2).permute(2, 1, 0)[mask].stride()]
+
+
+@twice
+def test_of_expansion(lib: Any) -> Any:
+    x, one = lib.ones(3, 4), lib.tensor(1.0)
+    shapes = [(1, 3, 4), (1, 1, 3, 4), (1, 2, 3, 4), (2, 1, 3, 4)]
+    return [
+        [x.expand(shape).stride() for shape in shapes],
+        [one.expand(shape).stride() for shape in [(1,), (1, 1), (1, 2), (2, 1)]],
+    ]

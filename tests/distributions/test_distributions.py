@@ -420,3 +420,10 @@ def test_an_expanded_distribution_shares_memory() -> None:
     expanded = built.distribution.expand((1000, 2))
     assert expanded.loc._array.base is not None
     assert expanded.loc.stride() == (0, 1)
+
+
+@twice
+def test_continuous_bernoulli_with_large_logits(lib: Any) -> Any:
+    D, logits = lib.distributions, lib.tensor([100.0, -100.0, 1e4], dtype=lib.float64)
+    one = D.ContinuousBernoulli(logits=logits)
+    return one.log_prob(lib.tensor([1.0, 0.0, 0.0], dtype=lib.float64)), one.probs, one.mean

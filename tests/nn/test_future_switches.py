@@ -125,3 +125,17 @@ def test_swap_tensors(lib: Any) -> Any:
         raised(lib.utils.swap_tensors, lib.ones(1), Slotted([1.0])),
         lib.autograd.grad(w.sum(), x),
     ]  # fmt: skip
+
+
+@twice
+def test_modules_can_be_converted_again_while_an_old_graph_lives(t: Any) -> Any:
+    layer = t.nn.Linear(2, 1)
+    out = layer(t.ones(3, 2))
+    out.sum().backward()
+    with switched(t, "swap"):
+        before = [each._cdata for each in layer.parameters()]
+        for dtype in (t.float16, t.float32, t.float64):
+            layer.to(dtype=dtype)
+        after = [each._cdata for each in layer.parameters()]
+    layer.float()
+    return set(before) & set(after), after == [each._cdata for each in layer.parameters()]

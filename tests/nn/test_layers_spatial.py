@@ -489,3 +489,10 @@ def test_errors_of_tables(module: Any) -> Any:
         ]
     bag = nn.EmbeddingBag(3, 4, mode="median")
     return [*results, repr(bag), raised(bag, module.tensor([[1]]), words=9)]
+
+
+@twice
+def test_padding_that_no_machine_has_memory_for(t: Any) -> Any:
+    x = t.zeros(1, 1, 8)
+    layers = (t.nn.Conv1d(1, 1, 3, padding=2**62), t.nn.ConvTranspose1d(1, 1, 3, padding=2**63 - 5))
+    return [raised(layer, x, words=12) for layer in layers]

@@ -210,3 +210,36 @@ def test_refused_dtypes_of_indices_and_parts(lib: Any) -> Any:
         raised(lambda: lib.slice_scatter(x, x[:1], end=1, out=whole)),
         raised(lambda: lib.hash_tensor(x, out=whole)),
     ]
+
+
+@twice
+def test_functions_of_torch_that_take_a_reduction_by_number(m: Any) -> Any:
+    m.manual_seed(0)
+    x, y, z = (m.randn(4, 3, requires_grad=True) for _ in range(3))
+    sign, seen = m.tensor([1.0, -1.0, 1.0, -1.0]), []
+    for reduction in (0, 1, 2, 7):
+        seen += [
+            m.binary_cross_entropy_with_logits(x, y.sigmoid(), reduction=reduction),
+            m.kl_div(x, y.exp(), reduction),
+            m.kl_div(x, y, reduction, log_target=True),
+            m.poisson_nll_loss(x, y.exp(), True, False, 1e-8, reduction),
+            m.hinge_embedding_loss(x, sign[:, None].expand(4, 3), 1.0, reduction),
+            m.margin_ranking_loss(x[:, 0], y[:, 0], sign, 0.5, reduction),
+            m.cosine_embedding_loss(x, y, sign, 0.1, reduction),
+            m.triplet_margin_loss(x, y, z, 1.0, 2.0, 1e-6, True, reduction),
+        ]
+    return [*seen, *m.autograd.grad(sum(each.sum() for each in seen), (x, y, z))]
+
+
+@twice
+def test_other_functions_of_nn_under_torch(m: Any) -> Any:
+    m.manual_seed(0)
+    table, x = m.randn(5, 3, requires_grad=True), m.randn(4, 3)
+    rows = m.embedding(table, m.tensor([1, 2, 1]), 2)
+    seen = [rows, *m.autograd.grad(rows.square().sum(), table)]
+    seen += [m.embedding_renorm_(table.detach(), m.tensor([0, 3]), 1.0, 2.0)]
+    seen += [m.rrelu(x), m.rrelu(x, 0.1, 0.3, True)]
+    seen += [m.norm_except_dim(x, 2, dim) for dim in (0, 1, -1)]
+    for drop in (m.alpha_dropout_, m.feature_alpha_dropout_, m.feature_dropout_):
+        seen.append(drop(x.clone(), 0.5, True))
+    return seen

@@ -233,3 +233,8 @@ def test_masks_of_unbatched_attention(m: Any) -> Any:
     q = m.ones(4, 4)
     mask = m.zeros(5, 4, 4, dtype=m.bool)
     return raised(layer, q, q, q, attn_mask=mask, words=11)
+
+
+@twice
+def test_a_layer_norm_over_no_dimensions(t: Any) -> Any:
+    return raised(t.nn.LayerNorm(()), t.zeros(()))

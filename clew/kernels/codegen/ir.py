@@ -150,6 +150,12 @@ class Expr:
     def rint(self) -> Expr:
         return apply("rint", self)
 
+    def floor(self) -> Expr:
+        return apply("floor", self)
+
+    def trunc(self) -> Expr:
+        return apply("trunc", self)
+
     def copysign(self, sign: Any) -> Expr:
         return binary("copysign", self, sign)
 

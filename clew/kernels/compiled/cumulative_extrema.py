@@ -17,6 +17,8 @@ from clew.kernels.codegen.ufunc import Elementwise, Kernel, elementwise
 from clew.kernels.codegen.vectors import carrying_loop
 from clew.kernels.runtime import jit
 
+# NumPy takes the first loop that fits, and int64 would fit float64.
+DTYPES = (I64, F32, F64)
 # Elements of a task.
 _GRAIN = 8192
 
@@ -26,7 +28,7 @@ def _step(name: str, beats: Callable[[Any, Any], Any]) -> Elementwise:
 
     The last of equal values counts; a NaN is always a new extremum, and only a NaN comes after it.
     """
-    types = [([each, each, I64, I64], [each, I64]) for each in (F32, F64)]
+    types = [([each, each, I64, I64], [each, I64]) for each in DTYPES]
 
     @elementwise(f"{name}_step", 4, outputs=2, scalars=(3,), types=types)
     def next_extremum(x: Any, extremum: Any, last_index: Any, index: Any) -> Any:
@@ -45,7 +47,7 @@ class CumulativeExtremum(Kernel):
 
     def __init__(self, name: str, beats: Callable[[Any, Any], Any], start: float) -> None:
         self.step, self.start = _step(name, beats), start
-        signatures = [([each], [each, I64]) for each in (F32, F64)]
+        signatures = [([each], [each, I64]) for each in DTYPES]
         super().__init__(name, self.step.function, signatures, "(n)->(n),(n)")
 
     def compile(self, index: int) -> int:
@@ -70,11 +72,18 @@ def module(name: str, step: Program, start: float) -> str:
         size = context_word(e, 9, "i64")
         with c.loop("%begin", "%end") as row:
             starts = [c.ptr_add(p, c.mul(row, by)) for p, by in zip(pointers, outer, strict=True)]
-            _row(c, step, starts, size, literal(start, dtype))
+            _row(c, step, starts, size, _identity(start, dtype))
     entry(e, "contiguous", 3, 6, 1, row_grain(_GRAIN))
     strided_entry(e, name, "contiguous", 1, [dtype, dtype, I64], ["n"] * 3)
     end_module(e)
     return e.text()
+
+
+def _identity(start: float, dtype: str) -> str:
+    """An infinity; of integers the smallest or largest one."""
+    if dtype == I64:
+        start = -(2**63) if start < 0 else 2**63 - 1
+    return literal(start, dtype)
 
 
 def _row(c: IRBuilder, step: Program, starts: list[str], size: str, start: str) -> None:

@@ -10,24 +10,29 @@ longer than to draw a few hundred words.
 from __future__ import annotations
 
 import ctypes
+import functools
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from clew.kernels.codegen.builder import BODY, IRBuilder
-from clew.kernels.codegen.emitter import Emitter
-from clew.kernels.codegen.ir import Program
+from clew.kernels.codegen.emitter import Emitter, literal
+from clew.kernels.codegen.ir import F64, Program
 from clew.kernels.codegen.loops import ElementwiseLoop, end_module, run_tasks
 from clew.kernels.compiled.foreach import DATA_OFFSET
+from clew.kernels.compiled.rejection_samplers import ARRAYS, sampler_module
 from clew.kernels.runtime import jit
 
 Words = npt.NDArray[np.uint32]
+Doubles = npt.NDArray[np.float64]
 
 # The generator's parameters, by the names in the paper of Matsumoto and Nishimura.
 N, M = 624, 397
 UPPER, LOWER, MATRIX = 0x80000000, 0x7FFFFFFF, 0x9908B0DF
 LANES = 16
+# The bits that a double in [0, 1) takes of its high word.
+HIGH_HALF = 2**53 - 2**32
 # Normals are made from rows of 16 words; so many rows stay in the first-level cache.
 BLOCK, ROWS = 16, 64
 _OBJECT, _SIZE, _FLOAT = ctypes.c_void_p, ctypes.c_int64, ctypes.c_float
@@ -154,6 +159,30 @@ def _used(c: _WordBuilder, state: str) -> str:
     return c.e.value(f"zext i32 {c.read(state, str(N))} to i64")
 
 
+def _uniform(c: _WordBuilder) -> None:
+    """`uniform(state, out)`: a double in [0, 1) from two words, the high half first."""
+    with c.function("internal void @uniform(ptr %state, ptr %out)"):
+        halves = []
+        for _ in range(2):
+            with c.if_then(c.icmp("eq", _used(c, "%state"), str(N))):
+                c.e.line("call void @regenerate(ptr %state)")
+                c.write("0", "%state", str(N))
+            used = _used(c, "%state")
+            word = c.tempered(c.read("%state", used))
+            c.write(c.e.value(f"trunc i64 {c.add(used, '1')} to i32"), "%state", str(N))
+            halves.append(c.e.value(f"zext i32 {word} to i64"))
+        high = c.e.value(f"and i64 {c.mul(halves[0], str(1 << 32))}, {HIGH_HALF}")
+        whole = c.e.value(f"uitofp i64 {c.e.value(f'or i64 {high}, {halves[1]}')} to double")
+        scaled = c.e.value(f"fmul double {whole}, {literal(2.0**-53, F64)}")
+        c.store_word("%out", scaled, "double")
+
+
+def _write_uniform(e: Emitter) -> None:
+    c = _WordBuilder(e, "float")
+    _regenerate(c)
+    _uniform(c)
+
+
 def _seed(c: _WordBuilder) -> None:
     """`seed(state, number)`."""
     with c.function("void @seed(ptr %state_array, i64 %given)"):
@@ -243,6 +272,20 @@ class Twister:
 
     def _function(self, name: str) -> Any:
         return self._loaded.get(name) or self._load(name)
+
+    @functools.cache  # noqa: B019  # one twister per process
+    def _sampler(self, name: str, is_single: bool) -> Any:
+        arrays = [_OBJECT] * (1 + len(ARRAYS[name]))
+        address = jit.machine().function(
+            f"sampler {name} {is_single}",
+            lambda: sampler_module(name, is_single, _write_uniform),
+            name,
+        )
+        return ctypes.CFUNCTYPE(None, *arrays, _SIZE)(address)
+
+    def sample(self, name: str, is_single: bool, state: Words, *arrays: Doubles) -> None:
+        """Draw numbers by rejection, for each element in turn; the last array takes them."""
+        self._sampler(name, is_single)(id(state), *map(id, arrays), arrays[-1].size)
 
     def _load(self, name: str) -> Any:
         """Compile a function, with the others of its module."""

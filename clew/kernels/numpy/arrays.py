@@ -55,6 +55,13 @@ def row_by_row(array: Array) -> Array:
     return np.ascontiguousarray(array) if copied is None else copied
 
 
+def as_new(array: Array) -> Array:
+    """The array as if it were new: row by row, with the usual strides also where a size is 1."""
+    if not array.flags.c_contiguous:
+        return row_by_row(array)
+    return array.reshape(-1).reshape(array.shape) if 1 in array.shape else array
+
+
 def are_below(indices: Array, limit: int) -> bool:
     """Whether integers are all among 0, ..., limit - 1."""
     if not indices.size:

@@ -13,11 +13,12 @@ from the grid with differentiable operations; this module gives what is constant
 """
 
 from collections.abc import Sequence
-from itertools import product
 from math import prod
 
 import numpy as np
 
+from clew.kernels.compiled import grid_sampling
+from clew.kernels.compiled.gather_scatter import index_add
 from clew.kernels.numpy.arrays import Array, widened
 from clew.kernels.numpy.interpolate import cubic_weights
 
@@ -100,8 +101,9 @@ def gather_points(x: Array, index: Array, inside: Array) -> Array:
     """Elements of x (N, C, *S) at flat positions (N, *P), zero where not inside: (N, C, *P)."""
     batch, channels = x.shape[:2]
     flat = x.reshape(batch, channels, prod(x.shape[2:]))
-    wanted = index.reshape(batch, 1, prod(index.shape[1:]))
-    values = np.take_along_axis(flat, wanted, axis=2).reshape(batch, channels, *index.shape[1:])
+    values = np.empty((batch, channels, *index.shape[1:]), x.dtype)
+    for image, places, out in zip(flat, index, values, strict=True):
+        np.take(image, places, axis=1, out=out, mode="clip")
     return np.where(inside[:, None], values, values.dtype.type(0))
 
 
@@ -111,10 +113,10 @@ def scatter_points(g: Array, index: Array, inside: Array, *, spatial: Sequence[i
     volume = prod(spatial)
     wide = widened(g)
     kept = np.where(inside[:, None], wide, wide.dtype.type(0))
-    plane = np.arange(batch * channels).reshape(batch, channels, *(1,) * (index.ndim - 1))
-    target = np.broadcast_to(index[:, None] + plane * volume, kept.shape)
-    out = np.zeros(batch * channels * volume, wide.dtype)
-    np.add.at(out, target.ravel(), kept.ravel())
+    values = np.ascontiguousarray(kept).reshape(batch, channels, prod(index.shape[1:]), 1)
+    out = np.zeros((batch, channels, volume, 1), wide.dtype)
+    for image, places, added in zip(out, index, values, strict=True):
+        index_add(image, np.ascontiguousarray(places), added)
     return out.reshape(batch, channels, *spatial).astype(g.dtype, copy=False)
 
 
@@ -128,37 +130,14 @@ def grid_sample(
 ) -> Array:
     """Values of x (N, C, *S) at the points of grid (N, *P, axes), last axis of x first.
 
-    This is the value only; a differentiable version replaces the arithmetic on positions.
+    This is the value only; a differentiable version has the arithmetic on positions below.
     """
     check_grid_sample(x.shape, grid.shape, mode, padding_mode)
     spatial = x.shape[2:]
     wide_x, wide_grid = widened(x), widened(grid)
-    positions = []
-    for axis, size in enumerate(spatial):
-        scale, offset = unnormalize_coefficients(size, align_corners)
-        position = wide_grid[..., len(spatial) - 1 - axis] * scale + offset
-        if mode != "bicubic":
-            a, b = padding_coefficients(position, size, padding_mode, align_corners)
-            # A zero scale drops the position itself, which may be infinite or NaN.
-            position = np.where(a == 0, b, a * position + b)
-        positions.append(position)
-    if mode == "nearest":
-        index, inside = point_index([nearest_positions(p) for p in positions], spatial)
-        return gather_points(x, index, inside)
-    floors = [np.floor(position) for position in positions]
-    parts = [position - floor for position, floor in zip(positions, floors, strict=True)]
-    weights = [cubic_weights(t) if mode == "bicubic" else [1 - t, t] for t in parts]
-    first = -1 if mode == "bicubic" else 0
-    out = np.zeros((*x.shape[:2], *grid.shape[1:-1]), wide_x.dtype)
-    for taps in product(range(len(weights[0])), repeat=len(spatial)):
-        corner = [floor + (first + tap) for floor, tap in zip(floors, taps, strict=True)]
-        if mode == "bicubic":
-            corner = pad_corner(corner, spatial, padding_mode, align_corners)
-        index, inside = point_index(corner, spatial)
-        weight = np.prod([w[tap] for w, tap in zip(weights, taps, strict=True)], axis=0)
-        out += np.where(inside, weight, 0).astype(out.dtype)[:, None] * gather_points(
-            wide_x, index, inside
-        )
+    coefficients = [unnormalize_coefficients(size, align_corners) for size in spatial]
+    options = mode, padding_mode, align_corners, cubic_weights
+    out = grid_sampling.sample(wide_x, wide_grid, coefficients, *options)
     return out.astype(x.dtype, copy=False)
 
 

@@ -17,15 +17,17 @@ exponentially fast after the substitution v = s exp(τ - exp(-τ)).
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
+from clew.kernels.codegen.ufunc import over_rows
 from clew.kernels.numpy.special_functions import digamma
 
 Array = np.ndarray
 
-# Elements of a block, which fits into the cache with all nodes of the quadrature rule.
-BLOCK = 512
+# Elements of a block, which fits into the cache.
+BLOCK = 2048
 SERIES_TERMS = 40
 SERIES_BELOW = 2.0
 
@@ -87,11 +89,17 @@ def _gamma_integral(alpha: Array, x: Array) -> Array:
     side = np.where(offset >= 0.0, 1.0, -1.0)
     steepness = np.maximum(side * (x - alpha), 0.0)
     scale = 1.0 / (steepness + np.sqrt(x))
-    v = scale[:, None] * points
-    signed = side[:, None] * v
-    log_weight = alpha[:, None] * signed - x[:, None] * np.expm1(signed)
-    integrand = np.exp(log_weight) * (np.abs(offset)[:, None] + v)
-    return x * scale * (integrand @ weights)
+    given = alpha, x, side * scale, np.abs(offset), scale
+    return x * scale * _GAMMA_QUADRATURE.when(x)(points, weights, *given)
+
+
+@over_rows("gamma_quadrature", "(n),(n),(),(),(),(),()->()", cost=500)
+def _GAMMA_QUADRATURE(
+    point: Any, weight: Any, alpha: Any, x: Any, signed_scale: Any, offset: Any, scale: Any
+) -> Any:
+    signed = signed_scale * point
+    log_weight = alpha * signed - x * signed.expm1()
+    return (weight * log_weight.exp() * (offset + scale * point)).row_sum()
 
 
 def dirichlet_grad(x: Array, alpha: Array, total: Array) -> Array:
@@ -117,12 +125,18 @@ def _beta_block(x: Array, alpha: Array, beta: Array) -> Array:
     final_slope = np.where(slope >= 0.0, beta, alpha)
     curvature = (alpha + beta) * x * (1.0 - x)
     scale = 1.0 / (np.abs(slope) + np.minimum(np.sqrt(curvature), final_slope))
-    lam = (log_x - log_rest)[:, None] + (side * scale)[:, None] * points
-    log_t = np.minimum(lam, 0.0) - np.log1p(np.exp(-np.abs(lam)))
     # alpha (log t - log x) + beta (log(1 - t) - log(1 - x)), where log(1 - t) = log t - λ
-    log_weight = (alpha + beta)[:, None] * log_t
-    log_weight -= beta[:, None] * lam
-    log_weight -= (alpha * log_x + beta * log_rest)[:, None]
-    log_t -= mean_log[:, None]
-    log_t *= np.exp(log_weight, out=log_weight)
-    return side * x * scale * (log_t @ weights)
+    at_x = alpha * log_x + beta * log_rest
+    given = alpha + beta, beta, log_x - log_rest, side * scale, at_x, mean_log
+    return side * x * scale * _BETA_QUADRATURE.when(x)(points, weights, *given)
+
+
+@over_rows("beta_quadrature", "(n),(n),(),(),(),(),(),()->()", cost=500)
+def _BETA_QUADRATURE(
+    point: Any, weight: Any, total: Any, beta: Any, logit: Any, signed_scale: Any, at_x: Any,
+    mean_log: Any,
+) -> Any:  # fmt: skip
+    lam = logit + signed_scale * point
+    log_t = lam.minimum(0.0) - (-lam.abs()).exp().log1p()
+    log_weight = total * log_t - beta * lam - at_x
+    return (weight * (log_t - mean_log) * log_weight.exp()).row_sum()

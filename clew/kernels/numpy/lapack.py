@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from clew.kernels.compiled import lu as compiled_lu
 from clew.kernels.numpy.arrays import Array
 
 _SMALL_TRIANGLE = 64  # columns of a triangle that are solved at once
@@ -34,13 +35,12 @@ def lu_factor(matrices: Array) -> tuple[Array, Array, Array]:
     *batch, rows, columns = matrices.shape
     count = min(rows, columns)
     lu = np.array(matrices.reshape(math.prod(batch), rows, columns), order="C", copy=True)
-    pivots = np.empty((len(lu), count), np.int32)
+    pivots = np.empty((len(lu), count), np.int64)
     with np.errstate(all="ignore"):
         for start in range(0, count, _PANEL):
             end = min(start + _PANEL, count)
-            _factor_panel(lu, pivots, start, end)
-            if end < columns:
-                _solve_unit_lower(lu[:, start:end, start:end], lu[:, start:end, end:])
+            compiled_lu.factor_panel(lu, pivots, start, end)
+            if end < columns and end < rows:
                 lu[:, end:, end:] -= lu[:, end:, start:end] @ lu[:, start:end, end:]
     diagonal = lu.diagonal(axis1=1, axis2=2) == 0
     info = np.where(diagonal.any(-1), diagonal.argmax(-1) + 1, 0) if count else np.zeros(len(lu))
@@ -52,44 +52,12 @@ def lu_factor(matrices: Array) -> tuple[Array, Array, Array]:
     )
 
 
-def _factor_panel(lu: Array, pivots: Array, start: int, end: int) -> None:
-    every = np.arange(len(lu))
-    for k in range(start, end):
-        pivot = k + _size(lu[:, k:, k]).argmax(-1)
-        pivots[:, k] = pivot
-        upper = lu[every, k].copy()
-        lu[every, k] = lu[every, pivot]
-        lu[every, pivot] = upper
-        below = lu[:, k + 1 :, k]
-        # A column of zeros has no multipliers: it stays as it is.
-        pivot_value = np.where(lu[:, k, k] == 0, 1, lu[:, k, k])
-        below /= pivot_value[:, None]
-        lu[:, k + 1 :, k + 1 : end] -= below[:, :, None] * lu[:, k, None, k + 1 : end]
-
-
-def _size(values: Array) -> Array:
-    """What LAPACK compares to choose a pivot: for complex numbers not the absolute value."""
-    if values.dtype.kind == "c":
-        return np.absolute(values.real) + np.absolute(values.imag)
-    return np.absolute(values)
-
-
-def _solve_unit_lower(lower: Array, values: Array) -> None:
-    for k in range(1, lower.shape[-1]):
-        values[:, k] -= (lower[:, k, None, :k] @ values[:, :k])[:, 0]
-
-
 def permutation_of(pivots: Array, rows: int) -> Array:
     """The order of rows that a sequence of pivots leads to: row i of P^T A is row order[i]."""
     *batch, count = pivots.shape
     flat = pivots.reshape(math.prod(batch), count).astype(np.int64) - 1
     order = np.tile(np.arange(rows), (len(flat), 1))
-    every = np.arange(len(flat))
-    for k in range(count):
-        other = flat[:, k]
-        kept = order[:, k].copy()
-        order[:, k] = order[every, other]
-        order[every, other] = kept
+    compiled_lu.swap_rows(order, flat)
     return order.reshape(*batch, rows)
 
 

@@ -25,6 +25,7 @@ from clew.kernels.codegen.special_coefficients import (
     LGAMMA,
     STIRLING,
 )
+from clew.kernels.codegen.ufunc import elementwise
 
 Array = np.ndarray
 
@@ -306,14 +307,38 @@ def polygamma(n: int, x: Array) -> Array:
     return (sign * math.factorial(n) * wide).astype(x.dtype)
 
 
+# Bernoulli numbers, of the asymptotic series of trigamma.
+_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
+_RAISED = 12
+
+
+@elementwise("trigamma", 1, cost=16)
+def _TRIGAMMA_KERNEL(x: Any) -> Any:
+    """For positive numbers: the asymptotic series, after raising x by 12."""
+    lowered = 0.0
+    for k in range(_RAISED):
+        inverse = 1.0 / (x + float(k))
+        lowered = lowered + inverse * inverse
+    inverse = 1.0 / (x + float(_RAISED))
+    square = inverse * inverse
+    tail = x.like(0.0)
+    for number in reversed(_BERNOULLI):
+        tail = (tail + number) * square
+    return lowered + (inverse + inverse * tail + 0.5 * square)
+
+
+def _trigamma_positive(x: Array) -> Array:
+    result: Array = _TRIGAMMA_KERNEL.when(x)(x)
+    return result
+
+
 @in_double
 def _trigamma(x: Array) -> Array:
     result = np.full_like(x, np.nan)
-    two = np.float64(2.0)
-    choose(result, x > 0.0, lambda v: zeta(two, v), x)
+    choose(result, x > 0.0, _trigamma_positive, x)
 
     def reflect(v: Array) -> Array:
-        return (math.pi / _sin_pi(v)) ** 2 - zeta(two, 1.0 - v)
+        return (math.pi / _sin_pi(v)) ** 2 - _trigamma_positive(1.0 - v)
 
     choose(result, x <= 0.0, reflect, x)
     result[np.isposinf(x)] = 0.0

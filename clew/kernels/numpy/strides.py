@@ -58,3 +58,15 @@ def _shifted(array: np.ndarray, offset: int) -> np.ndarray:
         first, (abs(elements) + 1,), (array.itemsize * (1 if elements > 0 else -1),)
     )
     return window[-1:]
+
+
+def is_gapless(array: np.ndarray) -> bool:
+    """Whether the elements fill their memory, in whatever order of dimensions."""
+    expected = array.itemsize
+    for stride, size in sorted(zip(array.strides, array.shape, strict=True)):
+        if size == 1:
+            continue
+        if stride != expected:
+            return False
+        expected *= size
+    return True

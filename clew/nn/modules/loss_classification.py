@@ -5,15 +5,14 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from math import prod
-from typing import Any, Literal
+from typing import Any
 
 from clew import errors
-from clew.backend.dtypes import dtype as DType
 from clew.core.tensor import Tensor
 from clew.nn import functional as F
 from clew.nn.modules.linear import Linear
+from clew.nn.modules.linear_cross_entropy_options import LinearCrossEntropyOptions
 from clew.nn.modules.loss_base import _WeightedLoss
 from clew.source import user_stacklevel
 
@@ -122,30 +121,6 @@ class CrossEntropyLoss(_ClassLoss):
         )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class LinearCrossEntropyOptions:
-    """How PyTorch may split a `LinearCrossEntropyLoss` to save memory.
-
-    clew computes it in one piece, so these change neither its results nor its memory.
-
-    Args:
-        allow_retain_graph: whether backward may run twice
-        batch_chunk_size: how many rows are computed at a time
-        chunking_method: along what the work is split
-        acc_policy, acc_dtype: how and in what dtype the parts are summed
-
-    Example:
-        >>> nn.LinearCrossEntropyOptions(batch_chunk_size=64).batch_chunk_size
-        64
-    """
-
-    allow_retain_graph: bool = False
-    batch_chunk_size: int | None = None
-    chunking_method: str | None = "auto"
-    acc_policy: Literal["accurate", "balanced", "compact", "auto"] = "auto"
-    acc_dtype: DType | None = None
-
-
 class LinearCrossEntropyLoss(_WeightedLoss):
     """`CrossEntropyLoss` of the scores of a linear layer that the loss itself owns.
 
@@ -159,7 +134,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         weight: a factor for each class
         ignore_index: a class index that takes no part
         label_smoothing: how much of the target goes to all classes alike, from 0 to 1
-        options: how PyTorch may split the work; here it is done in one piece
+        options: how the work is split; None does it in one piece
 
     Shape: (N, in_features) and targets (N, *out_features), to ()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
@@ -466,3 +467,8 @@ def _remove_elsewhere(module: Module, name: str, keep: str) -> None:
             paths.release(module, removed)
     if keep != "_buffers":
         own.get("_non_persistent_buffers_set", set()).discard(name)
+
+
+# Where `typing.get_type_hints` looks for what annotations of the parts of Module call Module.
+for _part in (SearchMethods, StateMethods):
+    vars(sys.modules[_part.__module__])["Module"] = Module

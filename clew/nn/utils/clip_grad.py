@@ -126,8 +126,7 @@ def clip_grad_norm_(
         listed = list(parameters)
         if not listed and isinstance(parameters, types.GeneratorType):
             warnings.warn(
-                "`parameters` is an empty generator, no gradient clipping will occur. A generator "
-                "such as `model.parameters()` can be used once: call it anew, or make it a list.",
+                "`parameters` is an empty generator, no gradient clipping will occur.",
                 stacklevel=3,
             )
     total = get_total_norm(_gradients(listed), norm_type, error_if_nonfinite, foreach)

@@ -17,8 +17,8 @@ M = TypeVar("M", bound=Module)
 def skip_init(module_cls: type[M], *args: Any, **kwargs: Any) -> M:
     """A module whose parameters hold nothing in particular, made without using random numbers.
 
-    There is no device without memory here, so the layer's own initialization does run; what it
-    takes from the random stream is given back.
+    There is no device without memory here, so the layer's own initialization does run, with random
+    numbers that nobody else gets.
 
     Args:
         module_cls: the module's class
@@ -37,4 +37,5 @@ def skip_init(module_cls: type[M], *args: Any, **kwargs: Any) -> M:
             + errors.at_user_line()
         )
     with default_generator.forked():
+        default_generator.seed()
         return module_cls(*args, **kwargs)

@@ -50,6 +50,12 @@ def _construct(args: tuple[Any, ...], dtype: dtypes.dtype, any_dtype: bool = Fal
 
 def _new_tensor(cls: type[Tensor], *args: Any, device: Any = None, **kwargs: Any) -> Any:
     check_device(device)
+    if device is not None and len(args) == 1 and isinstance(args[0], Tensor):
+        raise RuntimeError(
+            "Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not "
+            "supported.  Use torch.tensor(...) or torch.as_tensor(...) instead."
+            + errors.at_user_line()
+        )
     if kwargs:
         raise TypeError(
             "new() received an invalid combination of arguments: it takes no "
@@ -106,6 +112,11 @@ def new(self: Tensor, *args: Any, size: Any = None, device: Any = None) -> Tenso
         tensor([1., 2.])
     """
     check_device(device)
+    if device is not None and len(args) == 1 and isinstance(args[0], Tensor):
+        raise RuntimeError(
+            "Legacy tensor new of the form tensor.new(tensor, device=device) is not supported.  "
+            "Use torch.as_tensor(...) instead." + errors.at_user_line()
+        )
     if size is not None:
         args = (Size(checked_size("new", size)),)
     return _construct(args, self.dtype)

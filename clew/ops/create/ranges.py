@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any, Unpack
 
 import numpy as np
@@ -14,8 +15,16 @@ from clew.core.interception import by_example
 from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.ops.define.dims import is_int
-from clew.ops.define.options import Options, float_dtype, made, overflow, read_dtype
+from clew.ops.define.options import (
+    Options,
+    float_dtype,
+    made,
+    overflow,
+    read_dtype,
+    warn_of_length,
+)
 from clew.ops.shape.joining import cat
+from clew.source import user_stacklevel
 
 Dtype = dtypes.dtype | None
 _COUNTABLE = frozenset(
@@ -85,7 +94,9 @@ def arange(
     if kind is None:
         integers = not any(map(_is_floating, given))
         kind = dtypes.int64 if integers else dtypes.get_default_dtype()
-    return _delivered("arange", _arange_array(first, last, stride, kind), options, out)
+    numbers = _arange_array(first, last, stride, kind)
+    warn_of_length(out, numbers.size)
+    return _delivered("arange", numbers, options, out)
 
 
 def _delivered(function: str, numbers: np.ndarray, options: Options, out: Tensor | None) -> Tensor:
@@ -116,6 +127,8 @@ def _arange_array(first: Any, last: Any, step: Any, kind: dtypes.dtype) -> np.nd
             numbers += first
         return numbers
     count = math.ceil((last - first) / step)
+    if count >= 2**63:
+        raise RuntimeError("invalid size, possible overflow?" + errors.at_user_line())
     if kind.category == dtypes.INTEGER:
         return (np.arange(count) * int(step) + int(first)).astype(kind.np)
     if kind is dtypes.float32:
@@ -175,6 +188,12 @@ def range(
         raise TypeError(
             'range() missing 1 required positional arguments: "end"' + errors.at_user_line()
         )
+    warnings.warn(
+        "torch.range is deprecated and will be removed in a future release because its behavior is "
+        "inconsistent with Python's range builtin. Instead, use torch.arange, which produces "
+        "values in [start, end).",
+        stacklevel=user_stacklevel(),
+    )
     kind = float_dtype("range", dtype, out)
     first, last, stride = _real_bounds("range", start, end, step)
     _check_range(first, last, stride)
@@ -347,11 +366,19 @@ def eye(
     return made("eye", np.eye(n, m, dtype=float_dtype("eye", dtype, out).np), options, out)
 
 
-def _triangle(function: str, mask: np.ndarray, dtype: Any, options: Options) -> Tensor:
+def _triangle(
+    function: str, first: np.ndarray, stop: np.ndarray, dtype: Any, options: Options
+) -> Tensor:
+    """Row and column numbers, the columns of each row being range(first, stop)."""
     kind = read_dtype(function, dtype) or dtypes.int64
     if kind not in (dtypes.int32, dtypes.int64):
         raise errors.no_kernel(function, kind, "Indices are of torch.int64 or torch.int32")
-    return made(function, np.stack(np.nonzero(mask)).astype(kind.np, copy=False), options)
+    lengths = np.maximum(stop - first, 0)
+    found = np.empty((2, lengths.sum()), np.int64)
+    found[0] = np.repeat(np.arange(len(lengths)), lengths)
+    before = np.cumsum(lengths) - lengths
+    found[1] = np.arange(found.shape[1]) - np.repeat(before - first, lengths)
+    return made(function, found.astype(kind.np, copy=False), options)
 
 
 def _check_grid(row: int, col: int) -> None:
@@ -379,8 +406,8 @@ def tril_indices(
                 [0, 0, 1]])
     """
     _check_grid(row, col)
-    mask = np.tri(row, col, offset, dtype=np.bool_)
-    return _triangle("tril_indices", mask, dtype, options)
+    stop = np.clip(np.arange(1, row + 1) + offset, 0, col)
+    return _triangle("tril_indices", np.zeros(row, np.int64), stop, dtype, options)
 
 
 @public(method=False, out=False)
@@ -402,8 +429,8 @@ def triu_indices(
                 [0, 1, 2, 1, 2]])
     """
     _check_grid(row, col)
-    mask = ~np.tri(row, col, offset - 1, dtype=np.bool_)
-    return _triangle("triu_indices", mask, dtype, options)
+    first = np.clip(np.arange(row) + offset, 0, col)
+    return _triangle("triu_indices", first, np.full(row, col), dtype, options)
 
 
 @public(method=False, out=False)

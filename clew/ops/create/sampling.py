@@ -77,7 +77,7 @@ def bernoulli(
     if out is None:
         return BERNOULLI(input, stream=stream_of(generator))
     refuse_out_in_vmap(out)
-    refuse_history((input,), {}, out)
+    refuse_history("bernoulli", (input,), {}, out)
     result = BERNOULLI(input, stream=stream_of(generator))
     return deliver(to_dtype(result, out.dtype), out, "bernoulli")
 

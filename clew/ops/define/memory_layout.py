@@ -17,6 +17,7 @@ from clew.backend.layout import (
     preserve_format,
 )
 from clew.kernels.numpy.arrays import row_by_row
+from clew.kernels.numpy.strides import is_gapless
 
 # For each channels-last format: its dimensions from outermost to innermost in memory.
 _CHANNELS_LAST = {channels_last: (0, 2, 3, 1), channels_last_3d: (0, 2, 3, 4, 1)}
@@ -57,8 +58,13 @@ def empty_like_in_memory(
 ) -> np.ndarray:
     """A new array of the same shape, laid out as the given one unless another format is asked."""
     if wanted is None or wanted is preserve_format:
-        if array.flags.c_contiguous:
-            return np.empty(array.shape, dtype)
+        shape = array.shape
+        if array.flags.c_contiguous and 1 not in shape:
+            return np.empty(shape, dtype)
+        if is_gapless(array) and array.size:
+            # Also where dimensions of size 1 have strides of their own.
+            strides = tuple([s // array.itemsize * dtype.itemsize for s in array.strides])
+            return np.ndarray(shape, dtype, np.empty(array.size, dtype), 0, strides)
         return empty_in_order(array.shape, memory_order(array), dtype)
     return empty_in_format(array.shape, dtype, wanted)
 
@@ -87,6 +93,17 @@ def copy_in_format(array: np.ndarray, dtype: np.dtype, wanted: Any = None) -> np
     result = empty_like_in_memory(array, dtype, wanted)
     np.copyto(result, array, casting="unsafe")
     return result
+
+
+def in_memory_as(array: np.ndarray, result: np.ndarray) -> np.ndarray:
+    """A result of the array's shape, copied if it does not lie in memory as the array does."""
+    if array.flags.c_contiguous and result.flags.c_contiguous and 1 not in array.shape:
+        return result
+    placed = empty_like_in_memory(array, result.dtype)
+    if placed.strides == result.strides:
+        return result
+    placed[...] = result
+    return placed
 
 
 def is_contiguous_in(array: np.ndarray, wanted: memory_format) -> bool:

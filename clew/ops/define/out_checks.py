@@ -224,12 +224,11 @@ def diff_out(args: Args, kwargs: Kwargs, out: Tensor) -> None:
     same_or_apart(args, kwargs, out)
 
 
-def long_out(args: Args, kwargs: Kwargs, out: Tensor) -> None:
-    if out.dtype is not dtypes.int64:
-        raise RuntimeError(
-            "nonzero: Expected out tensor to have scalar type Long but got scalar type"
-            f"{out.dtype.scalar_name}" + errors.at_user_line()
-        )
+def long_words(name: str) -> Words:
+    return lambda want, have: (
+        f"{name}: Expected out tensor to have scalar type Long but got scalar type"
+        f"{have.scalar_name}"
+    )
 
 
 def castable_out(args: Args, kwargs: Kwargs, out: Tensor) -> None:
@@ -239,7 +238,8 @@ def castable_out(args: Args, kwargs: Kwargs, out: Tensor) -> None:
             "torch.cat(): input types can't be cast to the desired output type "
             f"{out.dtype.scalar_name}" + errors.at_user_line()
         )
-    keep_apart(tensors, out)
+    if all(each._array.ndim for each in tensors):
+        keep_apart(tensors, out)
 
 
 # -- once there is a result ----------------------------------------------------------------------

@@ -22,7 +22,7 @@ from clew.core.elementwise import (
     operands,
     unary,
 )
-from clew.core.inplace import apply_inplace, check_overlap
+from clew.core.inplace import apply_inplace, check_overlap, refuse_leaf
 from clew.core.op import Formula, camel
 from clew.core.public import FUNCTIONS, deliver, methods, out_doc, refuse_history
 from clew.core.tensor import Tensor, wrap
@@ -138,7 +138,8 @@ def rounded_numbers(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 def _rounded(value: Any, half: np.dtype) -> Any:
     if isinstance(value, Tensor):
         array = value._array
-        return value if array.ndim or array.dtype is half else wrap(array.astype(half))
+        is_fine = array.ndim or array.dtype is half or array.dtype.kind == "b"
+        return value if is_fine else wrap(array.astype(half))
     if value is None or isinstance(value, bool):
         return value
     return float(np.asarray(value).astype(half))
@@ -222,6 +223,7 @@ def _checked_unary(name: str, implementation: Callable[[Tensor], Tensor]) -> Any
 def _unary_in_place(op: Row) -> Callable[[Tensor], Tensor]:
     def method(self: Tensor) -> Tensor:
         if op.rule == REAL and self.dtype.is_complex:
+            refuse_leaf(self, op.name + "_")
             raise RuntimeError(
                 f"In-place {op.name} is not supported for complex tensors." + errors.at_user_line()
             )
@@ -317,10 +319,22 @@ def binary_in_place(op: Row, numbers: bool = True) -> Callable[[Tensor, Any], Te
     def method(self: Tensor, other: Any) -> Tensor:
         if not numbers:
             require_tensors(op.name + "_", other=other)
-        _, other = operands(op, self, other)
-        return apply_inplace(op, self, other)
+        return write_binary(op, self, other)
 
     return _named(method, op.name + "_")
+
+
+def write_binary(op: Row, self: Tensor, other: Any) -> Tensor:
+    """Run a binary row in place."""
+    _, other = operands(op, self, other)
+    try:
+        return apply_inplace(op, self, other)
+    except NotImplementedError:
+        # The result could not be stored in any case: that is the earlier mistake.
+        _, result = Elementwise.result_dtype(op, (self, other))
+        if not dtypes.can_cast(result, self.dtype):
+            raise errors.in_place_dtype(result.scalar_name, self.dtype.scalar_name) from None
+        raise
 
 
 def require_tensors(name: str, **values: Any) -> None:
@@ -366,7 +380,7 @@ def out_form(
                 raise
         kwargs = by_torch_names(implementation, kwargs) or kwargs
         if differentiable:
-            refuse_history(args, kwargs, out)
+            refuse_history(implementation.__name__, args, kwargs, out)
         if elementwise:
             check_overlap((out, *args, *kwargs.values()))
         result = without_autocast(implementation, *args, **kwargs)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from clew import errors
+from clew.core.inplace import refuse_leaf
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
@@ -137,8 +138,9 @@ GATHER = Op(
     "gather",
     _gathered,
     grads={
-        "self": lambda g, index, dim, self_shape: GATHER_BACKWARD(
-            g, index, dim=dim, input_sizes=self_shape
+        # Of the input only the shape is needed, but PyTorch saves it, and notices writes to it.
+        "self": lambda g, self, index, dim: GATHER_BACKWARD(
+            g, index, dim=dim, input_sizes=self._array.shape
         )
     },
     linear=True,
@@ -333,6 +335,7 @@ def scatter_(
         value: one number for all indices, instead of `src`
         reduce: "add" or "multiply" with what is there
     """
+    refuse_leaf(self, "scatter_")
     return run_in_place(_scatter_call(self, dim, index, src if value is None else value, reduce))
 
 
@@ -391,6 +394,7 @@ def scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
         index: int64 or int32, with as many dimensions as the tensor
         src: the values to add
     """
+    refuse_leaf(self, "scatter_add_")
     dim = _check_scatter(self, dim, index, src)
     return run_in_place((SCATTER_ADD, (self, index, src), {"dim": dim}))
 

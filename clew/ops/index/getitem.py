@@ -16,11 +16,12 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.elementwise import NUMBER
-from clew.core.inplace import apply_inplace
+from clew.core.inplace import apply_inplace, refuse_leaf
 from clew.core.public import methods
 from clew.core.tensor import Tensor, every_value, wrap
 from clew.ops.index.index_put import (
     ALL,
+    apart,
     check_put_dtype,
     index_op,
     index_put_op,
@@ -117,11 +118,8 @@ def _apply_basic(self: Tensor, index: tuple[Any, ...]) -> tuple[Tensor, list[Ten
     """Apply what gives views; the rest comes back as one entry per dimension."""
     taken = sum(map(_dims_taken, index))
     ndim = self._array.ndim
-    if taken > ndim and not ndim:
-        raise IndexError(
-            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` "
-            "in C++ to convert a 0-dim tensor to a number" + errors.at_user_line()
-        )
+    if taken > ndim and not ndim and len(index) == 1:
+        raise _no_dimension(index[0])
     if taken > ndim:
         raise IndexError(f"too many indices for tensor of dimension {ndim}" + errors.at_user_line())
     current = self
@@ -152,19 +150,29 @@ def _apply_basic(self: Tensor, index: tuple[Any, ...]) -> tuple[Tensor, list[Ten
     return current, advanced
 
 
+def _no_dimension(index: Any) -> IndexError:
+    """What is wrong with an index of a tensor without dimensions."""
+    if isinstance(index, slice):
+        words = "slice() cannot be applied to a 0-dim tensor."
+    elif not isinstance(index, (int, np.integer)):
+        words = "too many indices for tensor of dimension 0"
+    elif index:
+        words = f"index {index} is out of bounds for dimension 0 with size 0"
+    else:
+        words = "invalid index of a 0-dim tensor."
+    return IndexError(
+        f"{words} Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim "
+        "tensor to a number" + errors.at_user_line()
+    )
+
+
 def _apply_tensor(
     current: Tensor, dim: int, index: Tensor, advanced: list[Tensor | None]
 ) -> tuple[Tensor, int]:
     array = index._array
-    kind = array.dtype.kind
-    if array.ndim and array.dtype not in INDEX_DTYPES:
-        raise IndexError(
-            "tensors used as indices must be long, int, byte or bool tensors"
-            + errors.at_user_line()
-        )
-    is_mask = kind == "b" or array.dtype == np.uint8
+    is_mask = array.dtype.kind == "b" or array.dtype == np.uint8
     if not array.ndim:
-        if not is_mask and every_value(index) is array:
+        if array.dtype.kind in "iu" and not is_mask and every_value(index) is array:
             return _select(current, dim, int(array), dim), dim
         if not is_mask:
             # Inside vmap each example has its own number.
@@ -191,6 +199,15 @@ def _record(advanced: list[Tensor | None], dim: int, index: Tensor) -> None:
     advanced.append(index)
 
 
+def _check_dtypes(advanced: list[Tensor | None]) -> None:
+    for index in advanced:
+        if index is not None and index._array.dtype not in INDEX_DTYPES:
+            raise IndexError(
+                "tensors used as indices must be long, int, byte or bool tensors"
+                + errors.at_user_line()
+            )
+
+
 # -- the methods ---------------------------------------------------------------------------
 
 
@@ -200,22 +217,28 @@ def getitem(self: Tensor, index: Any) -> Tensor:
         return _select(self, 0, index, 0)
     part = _plain_part(self, index)
     if part is not None:
-        return part
+        return ALIAS(self) if part is self else part
     current, advanced = _apply_basic(self, _as_tuple(index))
     if not advanced:
         return ALIAS(self) if current is self else current
+    _check_dtypes(advanced)
     tensors, pattern = split_indices(advanced)
     return index_op(len(tensors))(current, *tensors, pattern=pattern)
 
 
-def _plain_part(self: Tensor, index: Any) -> Tensor | None:
-    """The short path for `x[i]`, `x[a:b]`, `x[:, i]`; None when the index holds anything else."""
+def _plain_part(self: Tensor, index: Any, to_set: bool = False) -> Tensor | None:
+    """The short path for `x[i]`, `x[a:b]`, `x[:, i]`; None when the index holds anything else.
+
+    The tensor itself if the index is all of it.
+    """
     kind = type(index)
     shape = self._array.shape
     if kind is int and shape:
         return _select(self, 0, index, 0)
     if kind is slice and shape:
         start, stop, step = _as_slice(index, shape[0])
+        if to_set and not index.start and stop == shape[0] and step == 1:
+            return self
         return _slice(self, 0, start, stop, step)
     if index is None:
         return UNSQUEEZE(self, dim=0)
@@ -236,7 +259,7 @@ def _plain_part(self: Tensor, index: Any) -> Tensor | None:
             if start or stop != n or step != 1:
                 current = _slice(current, dim, start, stop, step)
         dim += 1
-    return ALIAS(self) if current is self else current
+    return current
 
 
 def setitem(self: Tensor, index: Any, value: Any) -> None:
@@ -248,21 +271,24 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
         )
     if index is False:
         return
-    part = _plain_part(self, None if index is True else index)
+    if not isinstance(value, Tensor):
+        value = wrap(scalar_as(value, self._array.dtype))
+    part = _plain_part(self, None if index is True else index, to_set=True)
     current, advanced = _apply_basic(self, _as_tuple(index)) if part is None else (part, [])
     if advanced:
         _set_advanced(current, advanced, value)
-    elif isinstance(value, Tensor):
+    elif value._array.ndim or not current._array.ndim:
         copy_(current, _fitted(value, current._array.shape))
     else:
         fill_(current, value)
 
 
-def _set_advanced(current: Tensor, advanced: list[Tensor | None], value: Any) -> None:
-    if not isinstance(value, Tensor):
-        value = wrap(scalar_as(value, current._array.dtype))
+def _set_advanced(current: Tensor, advanced: list[Tensor | None], value: Tensor) -> None:
+    refuse_leaf(current, "index_put_")
     tensors, pattern = split_indices(advanced)
     value = _without_leading_ones(value, current._array.ndim)
+    value = apart(current, tensors, value)
+    _check_dtypes(advanced)
     if value._array.dtype is not current._array.dtype:
         # What is wrong with the shapes is said first.
         bare = current.detach(), value.detach().to(current.dtype)
@@ -284,15 +310,7 @@ def _without_leading_ones(value: Tensor, ndim: int) -> Tensor:
 def _fitted(value: Tensor, shape: Shape) -> Tensor:
     """A value that broadcasts to the part it is assigned to; extra leading ones are dropped."""
     have = value._array.shape
-    if have == shape:
-        return value
-    trimmed = _without_leading_ones(value, len(shape))
-    have = trimmed._array.shape
-    if len(have) > len(shape) or any(
-        n not in (1, want) for n, want in zip(have[::-1], shape[::-1], strict=False)
-    ):
-        trimmed.expand(shape)
-    return trimmed
+    return value if have == shape else _without_leading_ones(value, len(shape)).expand(shape)
 
 
 def _length(self: Tensor) -> int:

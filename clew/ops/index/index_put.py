@@ -15,11 +15,14 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.inplace import apply_inplace, keep_apart
+from clew.core.inplace import apply_inplace, keep_apart, refuse_leaf
 from clew.core.op import Op
 from clew.core.public import public
+from clew.core.result_layout import in_common_order
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.numpy import scatter
+from clew.kernels.numpy.arrays import as_new
+from clew.kernels.numpy.strides import is_gapless
 from clew.ops.index.writing import WritingOp
 from clew.ops.shape.slicing import formula
 from clew.source import user_stacklevel
@@ -38,11 +41,41 @@ def _key(indices: Sequence[np.ndarray], pattern: Pattern) -> tuple[Any, ...]:
 def _indexed(self: np.ndarray, *indices: np.ndarray, pattern: Pattern) -> np.ndarray:
     first = indices[0]
     try:
-        if pattern == (True,) and first.dtype.kind != "b":
+        if len(indices) == 1 and first.dtype.kind != "b" and (self.ndim == 1 or pattern[0]):
             return self.take(first, axis=0)
-        return self[_key(indices, pattern)]
+        result = self[_key(indices, pattern)]
+        return _in_memory(self, indices, pattern, result) if result.ndim > 1 else result
     except IndexError:
         raise index_error(self.shape, indices, pattern) from None
+
+
+def _in_memory(
+    self: np.ndarray, indices: Sequence[np.ndarray], pattern: Pattern, result: np.ndarray
+) -> np.ndarray:
+    """A result laid out as PyTorch does: in the order that the strides of what it reads tell."""
+    if self.flags.c_contiguous:
+        return as_new(result)
+    taken: list[bool] = []
+    places: list[np.ndarray] = []
+    given = iter(indices)
+    for indexed in pattern:
+        index = next(given) if indexed else None
+        if index is not None and index.dtype.kind == "b":
+            places += index.nonzero()
+            taken += [True] * index.ndim
+        else:
+            places += [] if index is None else [index]
+            taken.append(indexed)
+    taken += [False] * (self.ndim - len(taken))
+    shape = np.broadcast_shapes(*[each.shape for each in places])
+    first, count = taken.index(True), len(places)
+    # Indices that are not next to each other put their dimensions in front.
+    at = first if all(taken[first : first + count]) else 0
+    own = [stride for stride, gone in zip(self.strides, taken, strict=True) if not gone]
+    of_self = [*own[:at], *[0] * len(shape), *own[at:]]
+    before, after = [0] * at, [0] * (len(own) - at)
+    read = [[*before, *np.broadcast_to(each, shape).strides, *after] for each in places]
+    return in_common_order([of_self, *read], result)
 
 
 def _index_put(
@@ -56,10 +89,13 @@ def _index_put(
             self[key] = values
     except IndexError:
         raise index_error(self.shape, indices, pattern) from None
-    except ValueError:
+    except (ValueError, TypeError):
+        # Places are looked up after shapes: those that are not there count here, too.
+        inside = [each if each.dtype.kind == "b" else np.zeros_like(each) for each in indices]
+        shape = self[_key(inside, pattern)].shape
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {errors.shape_list(values.shape)} cannot be "
-            f"broadcast to indexing result of shape {errors.shape_list(self[key].shape)}"
+            f"broadcast to indexing result of shape {errors.shape_list(shape)}"
             + errors.at_user_line()
         ) from None
 
@@ -127,7 +163,9 @@ def index_put_op(count: int) -> Op:
         return index_op(count)(g, *indices, pattern=pattern)
 
     return WritingOp(
-        "index_put" if count == 1 else f"index_put_{count}", _index_put,
+        "index_put" if count == 1 else f"index_put_{count}", _index_put, keeps_layout=True,
+        # Not that its elements are equal: PyTorch lets it write to memory that overlaps.
+        uniform=True,
         inputs=("self", "values", *names), grads={"self": of_self, "values": of_values},
         linear=True, node="IndexPutBackward0",
     )  # fmt: skip
@@ -176,6 +214,20 @@ def out_of_bounds(index: int, dim: int, n: int) -> IndexError:
     return IndexError(
         f"index {index} is out of bounds for dimension {dim} with size {n}" + errors.at_user_line()
     )
+
+
+def apart(target: Tensor, indices: Sequence[Tensor], value: Tensor) -> Tensor:
+    """The value to write, after making sure that writing it changes neither it nor an index.
+
+    One value where one mask is true is read, and converted, before anything is written.
+    """
+    if value._array.size == len(indices) == 1 and indices[0]._array.dtype.kind == "b":
+        if value._array.dtype is not target._array.dtype:
+            return value.to(target.dtype)
+        return value.clone() if value._storage is target._storage else value
+    if is_gapless(target._array):
+        keep_apart(target, value, *indices)
+    return value
 
 
 def split_indices(advanced: Sequence[Tensor | None]) -> tuple[list[Tensor], Pattern]:
@@ -247,8 +299,11 @@ def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
         values: what to write; broadcasts to the shape that the indices select
         accumulate: add instead, and add several times where an index repeats
     """
+    refuse_leaf(self, "index_put_")
     tensors, pattern, values = _put_arguments(self, indices, values)
-    keep_apart(self, values, *tensors)
+    values = values if accumulate else apart(self, tensors, values)
+    if accumulate:
+        keep_apart(self, values, *tensors)
     return apply_inplace(
         index_put_op(len(tensors)), self, values, *tensors, pattern=pattern, accumulate=accumulate
     )

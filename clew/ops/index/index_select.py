@@ -8,6 +8,7 @@ import numpy as np
 
 from clew import errors
 from clew.core.casting import WIDEST, casts
+from clew.core.inplace import keep_apart, refuse_leaf
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, every_value
@@ -116,11 +117,15 @@ INDEX_COPY = WritingOp(
     linear=True,
 )
 INDEX_FILL = WritingOp(
-    "index_fill", _filled, grads={"self": lambda g, index, dim: g.index_fill(dim, index, 0)}
+    "index_fill",
+    _filled,
+    keeps_layout=True,
+    grads={"self": lambda g, index, dim: g.index_fill(dim, index, 0)},
 )
 INDEX_FILL_TENSOR = WritingOp(
     "index_fill_tensor",
     _filled_tensor,
+    keeps_layout=True,
     grads={
         "self": lambda g, index, dim: g.index_fill(dim, index, 0),
         "value": lambda g, index, dim: (g * zeros(g).index_fill(dim, index, 1)).sum(),
@@ -230,6 +235,10 @@ def _check_sources(name: str, self: Tensor, dim: int, index: Tensor, source: Ten
             f"{source._array.ndim}" + errors.at_user_line()
         )
     if index._array.size != _rows_of(source, dim):
+        if not source._array.ndim:
+            raise IndexError(
+                f"Dimension specified as {dim} but tensor has no dimensions" + errors.at_user_line()
+            )
         raise RuntimeError(
             f"{name}(): Number of indices ({index._array.size}) should be equal to "
             f"source.size(dim): ({_rows_of(source, dim)}), for dim: {dim}" + errors.at_user_line()
@@ -243,9 +252,13 @@ def _check_sources(name: str, self: Tensor, dim: int, index: Tensor, source: Ten
         )
 
 
-def _index_add_call(input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any) -> Call:
+def _index_add_call(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any, in_place: bool = False
+) -> Call:
     dim = wrap_dim(dim, input._array.ndim)
     _check_sources("index_add_", input, dim, index, source)
+    if in_place:
+        keep_apart(input, index, source)
     check_bounds(every_value(index), dim, _rows_of(input, dim))
     return INDEX_ADD, (input, index, source), {"dim": dim, "alpha": alpha}
 
@@ -278,7 +291,8 @@ def index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
         source: the slices to add, `len(index)` of them along `dim`
         alpha: a factor for `source`
     """
-    return run_in_place(_index_add_call(self, dim, index, source, alpha))
+    refuse_leaf(self, "index_add_")
+    return run_in_place(_index_add_call(self, dim, index, source, alpha, in_place=True))
 
 
 @public(checked=True, inplace=True, accept=out_checks.exact)
@@ -357,8 +371,12 @@ def _check_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
         )
 
 
-def _index_copy_call(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Call:
+def _index_copy_call(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, in_place: bool = False
+) -> Call:
     dim = wrap_dim(dim, input._array.ndim)
+    if in_place:
+        keep_apart(input, index, source)
     _check_copy(input, dim, index, source)
     try:
         check_bounds(every_value(index), dim, _rows_of(input, dim), IndexError)
@@ -397,14 +415,20 @@ def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
         index: a vector of int64
         source: the slices to write, `len(index)` of them along `dim`
     """
-    return run_in_place(_index_copy_call(self, dim, index, source))
+    refuse_leaf(self, "index_copy_")
+    return run_in_place(_index_copy_call(self, dim, index, source, in_place=True))
 
 
 def _index_fill_call(input: Tensor, dim: int, index: Tensor, value: Any) -> Call:
-    dim = wrap_dim(dim, input._array.ndim)
     places = index._array
     if places.dtype != np.int64:
         raise IndexError("index_fill_(): Expected dtype int64 for index." + errors.at_user_line())
+    if isinstance(value, complex) and not input.dtype.is_complex:
+        raise RuntimeError(
+            "index_fill_(): Converting complex Scalar to non-complex type is not supported"
+            + errors.at_user_line()
+        )
+    dim = wrap_dim(dim, input._array.ndim)
     if places.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar" + errors.at_user_line())
     n = _rows_of(input, dim)
@@ -452,4 +476,5 @@ def index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
         index: a vector of int64
         value: a number, or a tensor of no dimensions
     """
+    refuse_leaf(self, "index_fill_")
     return run_in_place(_index_fill_call(self, dim, index, value))

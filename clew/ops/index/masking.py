@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from clew import errors
+from clew.core.inplace import refuse_leaf
 from clew.core.interception import by_example
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
+from clew.kernels.numpy.arrays import as_new
 from clew.ops.define import out_checks
 from clew.ops.define.dims import is_int, require_bool, shape_argument
 from clew.ops.define.rows import require_tensors
@@ -23,11 +25,11 @@ Shape = tuple[int, ...]
 
 
 def _filled(self: np.ndarray, mask: np.ndarray, *, value: Any) -> np.ndarray:
-    return chosen(mask, scalar_as(value, self.dtype), self)
+    return as_new(chosen(mask, scalar_as(value, self.dtype), self))
 
 
 def _filled_tensor(self: np.ndarray, mask: np.ndarray, value: np.ndarray) -> np.ndarray:
-    return chosen(mask, convert(value, self.dtype), self)
+    return as_new(chosen(mask, convert(value, self.dtype), self))
 
 
 def _chosen(self: np.ndarray, mask: np.ndarray) -> np.ndarray:
@@ -85,11 +87,13 @@ class MaskedFill(Op):
 MASKED_FILL = MaskedFill(
     "masked_fill",
     _filled,
+    uniform=True,
     grads={"self": lambda g, mask: g.masked_fill(mask, 0)},
 )
 MASKED_FILL_TENSOR = MaskedFill(
     "masked_fill_tensor",
     _filled_tensor,
+    uniform=True,
     grads={
         "self": lambda g, mask: g.masked_fill(mask, 0),
         "value": lambda g, mask: g.masked_fill(~mask, 0).sum(),
@@ -191,6 +195,9 @@ def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
         mask: of bools; broadcasts to the tensor's shape
         value: a number, or a tensor of no dimensions
     """
+    refuse_leaf(self, "masked_fill_")
+    if isinstance(value, Tensor) and value._storage is self._storage:
+        value = value.clone()
     return run_in_place(_masked_fill_call(self, mask, value), may_alias=True)
 
 
@@ -250,7 +257,7 @@ def _nonzero_static(self: np.ndarray, *, size: int, fill_value: int) -> np.ndarr
 NONZERO_STATIC = Op("nonzero_static", _nonzero_static, non_differentiable="integer output")
 
 
-@public(out=out_checks.long_out, differentiable=False)
+@public(accept=out_checks.of_result_dtype(out_checks.long_words("nonzero")), differentiable=False)
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The indices of the elements that are not zero.
 
@@ -335,7 +342,11 @@ def argwhere(input: Tensor) -> Tensor:
     return NONZERO(input)
 
 
-@public(checked=True, out=out_checks.long_out, differentiable=False)
+@public(
+    checked=True,
+    accept=out_checks.of_result_dtype(out_checks.long_words("nonzero_static")),
+    differentiable=False,
+)
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     """The indices of elements that are not zero, in a result whose shape is known beforehand.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from clew import errors
+from clew.core.inplace import refuse_leaf
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, every_value
@@ -50,7 +51,8 @@ def _put(self: np.ndarray, index: np.ndarray, source: np.ndarray, *, accumulate:
 TAKE = Op(
     "take",
     _taken,
-    grads={"self": lambda g, index, self_shape: TAKE_BACKWARD(g, index, input_sizes=self_shape)},
+    # Of the input only the shape is needed, but PyTorch saves it, and notices writes to it.
+    grads={"self": lambda g, self, index: TAKE_BACKWARD(g, index, input_sizes=self._array.shape)},
     linear=True,
 )
 TAKE_BACKWARD: Op = Op(
@@ -137,6 +139,7 @@ def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
         source: as many elements as `index` has
         accumulate: add instead, and add several times where an index repeats
     """
+    refuse_leaf(self, "put_")
     return run_in_place(_put_call(self, index, source, accumulate))
 
 

@@ -15,17 +15,23 @@ import numpy as np
 from clew.core.inplace import apply_inplace, keep_apart
 from clew.core.op import Op
 from clew.core.tensor import Tensor
+from clew.ops.define.memory_layout import copy_in_format
 
 # What a public function checks and then runs: an operation, its inputs, its parameters.
 Call = tuple[Op, tuple[Any, ...], dict[str, Any]]
 
 
 class WritingOp(Op):
-    """An operation whose result is its first input with something written into it."""
+    """An operation whose result is its first input with something written into it.
 
-    def __init__(self, name: str, write: Callable[..., None], **options: Any) -> None:
+    `keeps_layout` says that the result lies in memory as the input does, not row by row.
+    """
+
+    def __init__(
+        self, name: str, write: Callable[..., None], *, keeps_layout: bool = False, **options: Any
+    ) -> None:
         def forward(self: np.ndarray, *others: np.ndarray, **params: Any) -> np.ndarray:
-            out = np.array(self, order="C")
+            out = copy_in_format(self, self.dtype) if keeps_layout else np.array(self, order="C")
             write(out, *others, **params)
             return out
 

@@ -175,6 +175,8 @@ def _require_one_dtype(first: str, a: Tensor, b: Tensor) -> None:
 
 def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor) -> None:
     require_tensors("addmm", input=self, mat1=mat1, mat2=mat2)
+    _require_one_dtype("self", self, mat2)
+    _require_one_dtype("mat1", mat1, mat2)
     for name, matrix in (("mat1", mat1), ("mat2", mat2)):
         if matrix._array.ndim != 2:
             raise RuntimeError(
@@ -182,8 +184,6 @@ def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor) -> None:
                 + errors.at_user_line()
             )
     check_matrices(mat1, mat2)
-    _require_one_dtype("mat1", mat1, mat2)
-    _require_one_dtype("self", self, mat2)
     _check_expands(self, (mat1._array.shape[0], mat2._array.shape[1]))
     _refuse_bools("addmm_impl_cpu_", mat1, mat2)
 

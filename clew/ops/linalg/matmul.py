@@ -347,7 +347,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
             return dot(input, other)
         return mv(input, other) if ndim == 2 else _fold(input, other, mv)
     if ndim == 1 and other_ndim == 2:
-        return mm(input.unsqueeze(0), other).squeeze(0)
+        return mm(input.unsqueeze(0), other).squeeze_(0)
     if other_ndim == 2:
         return _fold(input, other, mm)
     if ndim == 3 and other_ndim == 3 and other._array.shape[0] == 1:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from clew import errors
+from clew.backend import dtypes
 from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import deliver, public
@@ -357,6 +358,8 @@ def trace(input: Tensor) -> Tensor:
         >>> clew.trace(clew.tensor([[1, 2], [3, 4]]))
         tensor(5)
     """
+    if input.dtype is dtypes.bool_:
+        raise errors.no_kernel("trace", input.dtype)
     if input._array.ndim != 2:
         raise RuntimeError(
             f"trace: expected a matrix, but got tensor with dim {input._array.ndim}"

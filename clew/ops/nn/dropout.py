@@ -352,6 +352,13 @@ def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     return _dropout(input, p, train, False, per_feature=True)
 
 
+@public(method=False, out=False)
+def feature_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """`feature_dropout` in place."""
+    _check(p, RuntimeError)
+    return _dropout(input, p, train, True, per_feature=True)
+
+
 @public(method=False, out=False, name="alpha_dropout")
 def _torch_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     _check(p, RuntimeError)
@@ -362,3 +369,17 @@ def _torch_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
 def _torch_feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     _check(p, RuntimeError)
     return _alpha_dropout(input, p, train, False, per_feature=True)
+
+
+@public(method=False, out=False)
+def alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """`alpha_dropout` in place."""
+    _check(p, RuntimeError)
+    return _alpha_dropout(input, p, train, True, per_feature=False)
+
+
+@public(method=False, out=False)
+def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """`feature_alpha_dropout` in place."""
+    _check(p, RuntimeError)
+    return _alpha_dropout(input, p, train, True, per_feature=True)

@@ -12,11 +12,13 @@ from clew.core.arguments import typed
 from clew.core.inplace import bump_version
 from clew.core.interception import by_example
 from clew.core.op import Op
+from clew.core.state import local
 from clew.core.tensor import Tensor, every_value
 from clew.kernels.numpy.arrays import are_below, widened
 from clew.kernels.numpy.scatter import add_at
 from clew.ops.define import vmap_errors
 from clew.ops.define.dims import require_bool
+from clew.ops.reduce.choosing import refuse_complex_history
 
 Array = np.ndarray
 
@@ -191,6 +193,12 @@ def embedding(
     if scale_grad_by_freq is not False or sparse is not False:
         require_bool("scale_grad_by_freq", scale_grad_by_freq)
         require_bool("sparse", sparse)
+    if not weight._array.ndim and weight.requires_grad and local.state.grad_enabled:
+        raise IndexError(
+            "Dimension specified as 0 but tensor has no dimensions" + errors.at_user_line()
+        )
+    if weight.dtype.is_complex:
+        refuse_complex_history("embedding", weight)
     padding = -1 if padding_idx is None else padding_index(padding_idx, weight._array.shape[0])
     check_indices(input, "embedding")
     if weight._array.ndim != 2:

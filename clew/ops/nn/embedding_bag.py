@@ -11,6 +11,7 @@ from clew.backend import dtypes
 from clew.core.arguments import typed
 from clew.core.op import Op
 from clew.core.tensor import Tensor, every_value, wrap
+from clew.kernels.compiled.gather_scatter import index_add
 from clew.kernels.numpy.arrays import widened
 from clew.ops.nn.embedding import (
     EMBEDDING,
@@ -63,13 +64,12 @@ def _embedding_bag(
         vectors = vectors * widened(per_sample_weights)[keep][:, None]
     result = np.zeros((bags, width), vectors.dtype)
     chosen = np.full((bags, width), -1, np.int64)
-    if rows.size:
+    if rows.size and mode == "max":
         present, starts = np.unique(ids, return_index=True)
-        if mode == "max":
-            result[present] = np.maximum.reduceat(vectors, starts, axis=0)
-            chosen = _first_maxima(vectors, rows, ids, result, chosen)
-        else:
-            result[present] = np.add.reduceat(vectors, starts, axis=0)
+        result[present] = np.maximum.reduceat(vectors, starts, axis=0)
+        chosen = _first_maxima(vectors, rows, ids, result, chosen)
+    elif rows.size:
+        index_add(result[None], np.ascontiguousarray(ids, np.int64), vectors[None])
     if mode == "mean":
         counts = np.bincount(ids, minlength=bags)
         result /= np.maximum(counts, 1)[:, None].astype(result.dtype)

@@ -323,6 +323,7 @@ def _is_usual_layer_norm(input: Any, shape: Any, weight: Any, bias: Any) -> bool
         and offset.dtype is dtype
         and factor.shape == offset.shape == x.shape[-1:] == shape
         and x.size
+        and x.ndim
     )
 
 

@@ -40,10 +40,11 @@ def _check(self: Tensor, name: str, *others: Tensor) -> None:
             "instead." + errors.at_user_line()
         )
     check_write(local.state, name, (self,))
-    for other in others:
+    names = ("'other'",) if len(others) == 1 else ("argument 'x'", "argument 'y'")
+    for other, what in zip(others, names, strict=False):
         if other.dtype is not self.dtype:
             raise TypeError(
-                f"{name}() expects tensors of dtype {self.dtype!r}, got {other.dtype!r}"
+                f"{name}: expected {self.type()} for {what} (got {other.type()})"
                 + errors.at_user_line()
             )
 
@@ -95,7 +96,7 @@ def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any]
 def _mapped(self: Tensor, name: str, callable: Callable[..., Any], *others: Tensor) -> Tensor:
     _check(self, name, *others)
     shape = self._array.shape
-    columns = [np.broadcast_to(each._array, shape).ravel().tolist() for each in (self, *others)]
+    columns = [each.expand(shape)._array.ravel().tolist() for each in (self, *others)]
     return _write(self, name, map(callable, *columns))
 
 

@@ -56,7 +56,7 @@ def no_derivative(name: str) -> Callable[[Tensor], Tensor]:
     """The formula of an operation that PyTorch lets into a graph but not through backward."""
 
     def refuse(g: Tensor) -> Tensor:
-        raise NotImplementedError(
+        raise RuntimeError(
             f"derivative for aten::{name} is not implemented\n"
             "  Where its gradient is not wanted, detach its inputs." + errors.at_user_line()
         )
@@ -269,6 +269,11 @@ mul = binary_row(
     ),
 )  # fmt: skip
 MUL = cast(Row, OPS["mul"])
+# What PyTorch's own functions multiply by numbers with.
+MUL_NUMBER = Row(
+    "mul.number", MUL.forward, inputs=("self", "other"), takes=MUL.takes,
+    grads={"self": MUL.grads["self"]}, exact_numbers=MUL.exact_numbers, node="MulBackward1",
+)  # fmt: skip
 
 
 # -- one operand -----------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.elementwise import F32, F64, NO_PARAMS, NUMBER, Elementwise
 from clew.core.public import FUNCTIONS, public
+from clew.core.result_layout import laid_out
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.codegen.ir import BF16, BOOL, F16
@@ -28,6 +29,7 @@ from clew.ops.define.rows import (
     require_tensors,
     unary_row,
 )
+from clew.ops.pointwise.arithmetic import zeros_of
 from clew.ops.tensor.copying import fits_all, scalar_as
 
 BOOLS = np.dtype(np.bool_)
@@ -45,9 +47,12 @@ class Where(Elementwise):
             for value in branches
         ]  # fmt: skip
         try:
-            return np.asarray(self.forward(condition, *chosen))
+            result_array = np.asarray(self.forward(condition, *chosen))
         except ValueError as error:
             raise self._explain(inputs, error) from None
+        if result_array.ndim < 2:
+            return result_array
+        return laid_out((condition, *chosen), result_array)
 
 
 _CHOSEN_KERNEL = elementwise(
@@ -103,7 +108,10 @@ def _quick_where(condition: Any, input: Any, other: Any) -> Tensor | None:
         or not mask.shape == a.shape == b.shape
     ):
         return None
-    return WHERE.output(state, (condition, input, other), NO_PARAMS, chosen(mask, a, b))
+    result = chosen(mask, a, b)
+    if result.ndim > 1 and result.strides != a.strides:
+        result = laid_out((mask, a, b), result)
+    return WHERE.output(state, (condition, input, other), NO_PARAMS, result)
 
 
 @public(
@@ -465,7 +473,7 @@ def _relu_backward(grad_output: np.ndarray, result: np.ndarray) -> np.ndarray:
 
 RELU_BACKWARD: Row = Row(
     "relu_backward", _relu_backward, node="ThresholdBackwardBackward0",
-    grads={"grad_output": lambda g, result: RELU_BACKWARD(g, result)},
+    grads={"grad_output": lambda g, result: RELU_BACKWARD(g, result), "result": zeros_of},
 )  # fmt: skip
 
 

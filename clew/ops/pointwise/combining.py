@@ -14,6 +14,8 @@ from clew.core.elementwise import NUMBER
 from clew.core.public import FUNCTIONS, out_doc, public
 from clew.core.state import local
 from clew.core.tensor import Tensor
+from clew.kernels.codegen.ir import where
+from clew.kernels.codegen.ufunc import elementwise
 from clew.kernels.numpy import complex_logarithms
 from clew.ops.define import out_checks
 from clew.ops.define.deprecated_forms import number_first
@@ -68,9 +70,22 @@ atan2 = binary_row(
 # -- logaddexp -------------------------------------------------------------------------------
 
 
+@elementwise("logaddexp", 2, cost=8)
+def _LOGADDEXP_KERNEL(x: Any, y: Any) -> Any:
+    # Equal infinities have no difference.
+    distance = where(x.eq(y), 0.0, (x - y).abs())
+    return x.maximum(y) + (-distance).exp().log1p()
+
+
+@elementwise("logaddexp2", 2, cost=8)
+def _LOGADDEXP2_KERNEL(x: Any, y: Any) -> Any:
+    distance = where(x.eq(y), 0.0, (x - y).abs())
+    return x.maximum(y) + (-distance * math.log(2.0)).exp().log1p() * (1.0 / math.log(2.0))
+
+
 def _log_add_exp(self: Any, other: Any) -> Any:
     if self.dtype.kind != "c":
-        return np.logaddexp(self, other)
+        return _LOGADDEXP_KERNEL.when(self)(self, other)
     return complex_logarithms.logaddexp(self, other)
 
 
@@ -86,7 +101,7 @@ logaddexp = binary_row(
     ),
 )  # fmt: skip
 logaddexp2 = binary_row(
-    "logaddexp2", np.logaddexp2,
+    "logaddexp2", lambda self, other: _LOGADDEXP2_KERNEL.when(self)(self, other),
     lambda g, self, other: g / (1 + (other - self).exp2()),
     lambda g, self, other: g / (1 + (self - other).exp2()),
     takes=FLOATS, in_place=False, numbers=False,
@@ -139,7 +154,13 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
         >>> clew.lerp(clew.tensor([0., 10.]), clew.tensor([10., 20.]), 0.5)
         tensor([ 5., 15.])
     """
-    require_tensors("lerp", input=input, end=end)
+    require_tensors("lerp", input=input)
+    if not isinstance(end, Tensor):
+        raise TypeError(
+            f"lerp() received an invalid combination of arguments - got a {type(end).__name__} for "
+            "end, but expected a Tensor\n  Make one of the number: input.new_tensor(end)."
+            + errors.at_user_line()
+        )
     if not isinstance(weight, (Tensor, *NUMBER)):
         raise errors.wrong_argument("lerp", "weight", 3, "Tensor or Number", weight)
     if isinstance(weight, Tensor) and not weight._array.ndim and weight.dtype is not input.dtype:
@@ -218,11 +239,21 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
         tensor([ 6., 11., 16.])
     """
     require_tensors("addcmul", input=input, tensor1=tensor1, tensor2=tensor2)
+    value = _fitting(ADDCMUL, (input, tensor1, tensor2), value)
+    return ADDCMUL(input, tensor1, tensor2, value=value)
+
+
+def _fitting(op: Row, inputs: tuple[Tensor, ...], value: Any) -> Any:
+    """The factor as a number, which the result's dtype must be able to hold."""
+    if isinstance(value, Tensor) and not value.requires_grad:
+        value = value.item()
     if not fits_all(value):
-        dtype = ADDCMUL.result_dtype((input, tensor1, tensor2))[1]
+        dtype = op.result_dtype(inputs)[1]
         if dtype.np not in dtypes.LOW_PRECISION:
             scalar_as(value, dtype.np)
-    return ADDCMUL(input, tensor1, tensor2, value=value)
+        if isinstance(value, complex) and not dtype.is_complex:
+            value = value.real
+    return value
 
 
 @public(inplace=True, out=out_checks.same_or_apart)
@@ -248,6 +279,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
             "addcdiv will perform a true division of tensor1 and tensor2. Use div(tensor1, "
             "tensor2) and add it, with the rounding that is meant." + errors.at_user_line()
         )
+    value = _fitting(ADDCDIV, (input, tensor1, tensor2), value)
     return ADDCDIV(input, tensor1, tensor2, value=value)
 
 

@@ -111,6 +111,13 @@ def _is_close(
     return close | (np.isfinite(actual) & (actual <= allowed))
 
 
+def _require_numbers(function: str, rtol: object, atol: object) -> None:
+    """Tolerances may be tensors of one number, but gradients do not pass them."""
+    for position, (name, value) in enumerate((("rtol", rtol), ("atol", atol)), 3):
+        if isinstance(value, Tensor) and (value.requires_grad or value._array.ndim):
+            raise errors.wrong_argument(function, name, position, "float", value)
+
+
 ISCLOSE = Row("isclose", _is_close, rule=BOOL, non_differentiable=WHY)
 
 
@@ -136,6 +143,7 @@ def isclose(
         tensor([ True, False])
     """
     require_tensors("isclose", input=input, other=other)
+    _require_numbers("isclose", rtol, atol)
     if input.dtype is not other.dtype:
         raise RuntimeError(
             f"{input.dtype.scalar_name} did not match {other.dtype.scalar_name}"
@@ -171,6 +179,7 @@ def allclose(
         >>> clew.allclose(clew.tensor([1., 2.]), clew.tensor([1., 2.000001]))
         True
     """
+    _require_numbers("allclose", rtol, atol)
     close = isclose(input, other, rtol, atol, equal_nan)
     if close._is_lifted:
         raise vmap_errors.no_fallback("allclose", "vmap over torch.allclose isn't supported yet.")

@@ -23,6 +23,8 @@ from clew.core.op import Op
 from clew.core.public import FUNCTIONS, methods, out_doc, public
 from clew.core.tensor import Tensor, every_value
 from clew.core.view_op import ViewOp
+from clew.kernels.codegen.ir import where
+from clew.kernels.codegen.ufunc import elementwise
 from clew.kernels.numpy.strides import restride
 from clew.ops.define import out_checks
 from clew.ops.define.rows import SAME_OUT, Row, out_form, require_tensors
@@ -403,11 +405,15 @@ FUNCTIONS.update(complex=out_form(complex, _OUT), polar=out_form(polar, _OUT))
 # -- angle -----------------------------------------------------------------------------------
 
 
+@elementwise("angle", 1, half=True)
+def _ANGLE_KERNEL(x: Any) -> Any:
+    return where(x.ne(x), x, where(x < 0.0, x.like(np.pi), 0.0))
+
+
 def _angle(self: np.ndarray) -> Any:
     if self.dtype.kind == "c":
         return np.angle(self)
-    result = np.where(self < 0, np.asarray(np.pi, self.dtype), np.zeros((), self.dtype))
-    return np.where(np.isnan(self), self, result)
+    return _ANGLE_KERNEL.when(self)(self)
 
 
 def _grad_of_angle(g: Tensor, self: Tensor) -> Tensor:

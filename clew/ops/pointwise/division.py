@@ -6,6 +6,7 @@ when a saved tensor is overwritten.
 
 from __future__ import annotations
 
+import math
 from typing import Any, cast
 
 import numpy as np
@@ -16,6 +17,8 @@ from clew.core.inplace import apply_inplace
 from clew.core.op import OPS, Formula
 from clew.core.public import FUNCTIONS, methods, public
 from clew.core.tensor import Tensor
+from clew.kernels.codegen.ir import F32, F64, where
+from clew.kernels.codegen.ufunc import Elementwise, elementwise
 from clew.ops.define import out_checks
 from clew.ops.define.rows import (
     FLOAT,
@@ -25,6 +28,7 @@ from clew.ops.define.rows import (
     binary_row,
     out_form,
     require_tensors,
+    write_binary,
 )
 from clew.ops.pointwise.arithmetic import (
     NOT_IMPLEMENTED,
@@ -161,18 +165,60 @@ def _reciprocal_times(self: Tensor, other: Any) -> Any:
 # -- remainders ------------------------------------------------------------------------------
 
 
+# Below these, a quotient that is rounded is at most 1 above the integer part of the exact one.
+_LARGEST_QUOTIENT = {F32: 2.0**23, F64: 2.0**52}
+
+
+def _fmod_formula(x: Any, y: Any) -> Any:
+    """C's fmod, exact as that is; NaN if the quotient is too large for one step."""
+    size, divisor = x.abs(), y.abs()
+    quotient = (size / divisor).trunc()
+    rest = (-quotient).fma(divisor, size)
+    rest = where(rest < 0.0, rest + divisor, rest)
+    return where(quotient < _LARGEST_QUOTIENT[x.dtype], rest, math.nan).copysign(x)
+
+
+@elementwise("fmod", 2, cost=2)
+def _FMOD_KERNEL(x: Any, y: Any) -> Any:
+    return _fmod_formula(x, y)
+
+
+@elementwise("remainder", 2, cost=2)
+def _REMAINDER_KERNEL(x: Any, y: Any) -> Any:
+    rest = _fmod_formula(x, y)
+    differs = ((rest < 0.0) & (y > 0.0)) | ((rest > 0.0) & (y < 0.0))
+    return where(differs, rest + y, rest)
+
+
+def _in_one_step(kernel: Elementwise, otherwise: Any, self: Any, other: Any) -> Any:
+    """What a kernel makes of two floats; where it gives NaN, what `otherwise` does."""
+    dtype = np.result_type(self, other)
+    first, second = np.asarray(self, dtype), np.asarray(other, dtype)
+    result = np.asarray(kernel.when(first)(first, second))
+    rest = np.isnan(result)
+    if rest.any():
+        first, second = np.broadcast_arrays(first, second)
+        result[rest] = otherwise(first[rest], second[rest])
+    return result
+
+
+def _float_remainder(self: Any, other: Any) -> Any:
+    result = np.remainder(self, other)
+    # Nothing remains: the zero has the sign of the dividend, as from C's fmod.
+    return np.where(result == 0, np.copysign(result, self), result)
+
+
 def _remainder(self: Any, other: Any) -> Any:
+    if np.result_type(self, other).kind == "f":
+        return _in_one_step(_REMAINDER_KERNEL, _float_remainder, self, other)
     result = np.remainder(self, other)
     refuse_zero_divisor(result, other)
-    if result.dtype.kind == "f":
-        zero = result == 0
-        if zero.any():
-            # Nothing remains: the zero has the sign of the dividend, as from C's fmod.
-            result = np.where(zero, np.copysign(result, self), result)
     return result
 
 
 def _fmod(self: Any, other: Any) -> Any:
+    if np.result_type(self, other).kind == "f":
+        return _in_one_step(_FMOD_KERNEL, np.fmod, self, other)
     result = np.fmod(self, other)
     refuse_zero_divisor(result, other)
     return result
@@ -248,12 +294,12 @@ def fmod(input: Tensor, other: Any) -> Tensor:
 
 def _remainder_(self: Tensor, other: Any) -> Tensor:
     op = REMAINDER if isinstance(other, Tensor) else REMAINDER_NUMBER
-    return apply_inplace(op, *operands(op, self, other))
+    return write_binary(op, self, other)
 
 
 def _fmod_(self: Tensor, other: Any) -> Tensor:
     op = FMOD if isinstance(other, Tensor) else FMOD_NUMBER
-    return apply_inplace(op, *operands(op, self, other))
+    return write_binary(op, self, other)
 
 
 # -- operators -------------------------------------------------------------------------------

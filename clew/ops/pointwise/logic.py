@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -11,6 +12,7 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.op import OPS
 from clew.core.public import methods
+from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.ops.define.rows import (
     BOOL,
@@ -212,6 +214,21 @@ bitwise_right_shift = _bitwise(
 )  # fmt: skip
 
 
+def _without_grad(method: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """An in-place form that writes to leaves, too: PyTorch has no derivative to ask for here."""
+
+    @functools.wraps(method)
+    def write(self: Tensor, *other: Any) -> Tensor:
+        state = local.state
+        grad_enabled, state.grad_enabled = state.grad_enabled, False
+        try:
+            return method(self, *other)
+        finally:
+            state.grad_enabled = grad_enabled
+
+    return write
+
+
 def _in_place(name: str) -> Callable[[Tensor, Any], Any]:
     return binary_operator(binary_in_place(cast(Row, OPS[name])))
 
@@ -240,3 +257,5 @@ methods(
     __rrshift__=reflected_operator(bitwise_right_shift),
     __irshift__=_in_place("bitwise_right_shift"),
 )  # fmt: skip
+for _name in ("logical_not_", "logical_and_", "logical_or_", "logical_xor_"):
+    setattr(Tensor, _name, _without_grad(getattr(Tensor, _name)))

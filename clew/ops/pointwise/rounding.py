@@ -149,6 +149,9 @@ def _sign(self: np.ndarray) -> Any:
     result = np.asarray(np.sign(self))
     if kind == "f":
         np.copyto(result, 0, where=np.isnan(result))
+    elif kind == "c":
+        # An infinite number has no direction.
+        np.copyto(result, complex(np.nan, np.nan), where=~np.isfinite(self))
     return result
 
 

@@ -58,7 +58,7 @@ VALUE_SELECTING_REDUCTION_BACKWARD = Op(
 )
 
 
-def choosing_op(name: str, node: str) -> Op:
+def choosing_op(name: str, node: str, forward: Callable[..., np.ndarray] = chosen) -> Op:
     """An operation whose values are elements of its input, at `indices` along `dim`.
 
     The indices are found before, by another operation; saving them, and neither the input nor the
@@ -66,7 +66,7 @@ def choosing_op(name: str, node: str) -> Op:
     """
     return Op(
         name,
-        chosen,
+        forward,
         grads={
             "self": lambda g, indices, dim, keepdim, self_shape: VALUE_SELECTING_REDUCTION_BACKWARD(
                 g, indices, dim=dim, keepdim=keepdim, sizes=self_shape

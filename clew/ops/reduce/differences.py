@@ -11,6 +11,7 @@ from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.ops.define import out_checks
 from clew.ops.define.dims import wrap_dim, wrap_dims
+from clew.ops.pointwise.arithmetic import MUL_NUMBER
 from clew.ops.shape.joining import cat
 
 # -- diff ------------------------------------------------------------------------------------------
@@ -153,7 +154,7 @@ def trapezoid(
     if spacing is None:
         length = y._array.shape[dim]
         ends = y.select(dim, 0) + y.select(dim, length - 1)
-        return (y.sum(dim) - ends * 0.5) * step
+        return MUL_NUMBER(y.sum(dim) - ends * 0.5, step)
     left, right = _neighbours(y, dim)
     return ((left + right) * spacing).sum(dim - y._array.ndim) / 2.0
 

@@ -14,6 +14,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, every_value
+from clew.kernels.numpy.arrays import as_new
 from clew.kernels.numpy.reduce import extreme_of_all, extreme_of_rows
 from clew.ops.define import out_checks, return_types
 from clew.ops.define.dims import numpy_names, require_bool, wrap_dim
@@ -55,6 +56,8 @@ ARGMIN = found_op("argmin", _argmin)
 def _find_extreme(op: Op, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     name = op.name
     dtype = input.dtype
+    if isinstance(dim, (tuple, list)):
+        raise errors.wrong_argument(name, "dim", 1, "int", dim)
     if dtype.is_complex or dtype is dtypes.bool_:
         kind = "complex" if dtype.is_complex else "bool"
         raise RuntimeError(f"{name}(): does not support {kind} input" + errors.at_user_line())
@@ -145,7 +148,7 @@ def _extreme(ufunc: np.ufunc, self: np.ndarray, dims: Dims, keepdim: bool) -> np
     if len(dims) == 1 and dims[0] == self.ndim - 1 and self.size:
         largest = extreme_of_rows(ufunc, self)
         if largest is not None:
-            return largest[..., None] if keepdim else largest
+            return as_new(largest[..., None]) if keepdim else largest
     result = fold(ufunc, orderable(self), dims, keepdim)
     return result if result.dtype is self.dtype else result.astype(self.dtype)
 
@@ -161,7 +164,7 @@ def all_shared_evenly(g: Any, self: Any, out: Any) -> Any:
     """All the elements that equal the extreme share its gradient; of tensors or bare arrays."""
     if type(g) is np.ndarray:
         places = np.isnan(self) if np.isnan(out) else np.equal(self, out)
-        share = np.divide(g, np.count_nonzero(places), dtype=g.dtype)
+        share = g / np.asarray(np.count_nonzero(places)).astype(g.dtype)
         # Chosen, not multiplied by 0 and 1: the gradient may be infinite.
         return np.where(places, share, np.zeros((), g.dtype))
     is_extreme = self == out
@@ -405,6 +408,12 @@ def _extreme_function(
             other, dim = dim, None
         if other is not None:
             return getattr(input, f"{name}imum")(other)
+        if isinstance(dim, (tuple, list)):
+            raise TypeError(
+                f"{name}() received an invalid combination of arguments - got a "
+                f"{type(dim).__name__} for dim, but expected an int\n"
+                f"  For several dimensions there is a{name}(input, dim)." + errors.at_user_line()
+            )
         return result(*_along(name, *along, input, dim, keepdim))
 
     extreme.__name__ = extreme.__qualname__ = name

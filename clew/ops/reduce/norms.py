@@ -342,10 +342,10 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
         >>> clew.dist(clew.tensor([1., 2.]), clew.tensor([4., 6.]))
         tensor(5.)
     """
+    if dtypes.bool_ in (input.dtype, other.dtype):
+        return input - other  # which raises and says why
     dtype = dtypes.promote_types(input.dtype, other.dtype)
     if dtype.category < dtypes.FLOAT:
-        if dtype is dtypes.bool_:
-            return input - other  # which raises and says why
         raise RuntimeError(
             "norm(): input dtype should be either floating point or complex. Got "
             f"{dtype.scalar_name} instead." + errors.at_user_line()
@@ -396,11 +396,6 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
         tensor([[0.6000, 0.8000],
                 [0.3000, 0.4000]])
     """
-    if input.dtype.category < dtypes.FLOAT:
-        raise RuntimeError(
-            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
-            f"{input.dtype.scalar_name}" + errors.at_user_line()
-        )
     if p <= 0:
         raise RuntimeError("renorm: non-positive-norm not supported" + errors.at_user_line())
     if maxnorm < 0:
@@ -411,5 +406,10 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
         raise RuntimeError(
             f"renorm: input needs at least 2 dimensions, got {input._array.ndim} dimensions"
             + errors.at_user_line()
+        )
+    if input.dtype.category < dtypes.FLOAT:
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+            f"{input.dtype.scalar_name}" + errors.at_user_line()
         )
     return RENORM(input, p=float(p), dim=wrap_dim(dim, input._array.ndim), maxnorm=float(maxnorm))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from clew import errors
 from clew.backend import dtypes
 from clew.core.casting import FLOAT32, casts
 from clew.core.elementwise import F32, F64
@@ -12,6 +13,7 @@ from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, every_value, wrap
 from clew.kernels.numpy import reduce
+from clew.kernels.numpy.arrays import as_new
 from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names, require_bool, wrap_dim
 from clew.ops.pointwise.arithmetic import conj
@@ -25,7 +27,7 @@ def _multiplied(self: np.ndarray, dim: int | None, keepdim: bool, dtype: np.dtyp
         product = reduce.prod_over(values, dim is None, keepdim)
     if product is None:
         product = fold(np.multiply, values, dim, keepdim)
-    return product.astype(dtype, copy=False)
+    return as_new(product.astype(dtype, copy=False))
 
 
 def _prod(self: np.ndarray, *, dim: int, keepdim: bool, dtype: np.dtype) -> np.ndarray:
@@ -115,6 +117,12 @@ def _any_product(
     input: Tensor, dim: int | None, keepdim: bool, dtype: dtypes.dtype | None
 ) -> Tensor:
     wanted = sum_dtype(input, dtype)
+    if isinstance(dim, (tuple, list)):
+        raise TypeError(
+            f"prod() received an invalid combination of arguments - got a {type(dim).__name__} for "
+            "dim, but expected an int\n  Multiply along one dimension after the other."
+            + errors.at_user_line()
+        )
     require_bool("keepdim", keepdim)
     if dim is None:
         return PROD_ALL(input, dtype=wanted)

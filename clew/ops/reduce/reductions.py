@@ -15,8 +15,10 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor
+from clew.kernels.codegen.ir import where
+from clew.kernels.codegen.ufunc import elementwise
 from clew.kernels.numpy import reduce
-from clew.kernels.numpy.arrays import widened
+from clew.kernels.numpy.arrays import as_new, widened
 from clew.kernels.numpy.conversion import converted
 from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names, require_bool, shape_argument, wrap_dims
@@ -73,7 +75,8 @@ def fold(
     ufunc: Any, array: np.ndarray, dims: Dims | int | None, keepdim: bool, dtype: Any = None
 ) -> np.ndarray:
     """`ufunc.reduce`, always with an array as its result."""
-    return np.asarray(ufunc.reduce(array, axis=dims, keepdims=keepdim, dtype=dtype))
+    result = np.asarray(ufunc.reduce(array, axis=dims, keepdims=keepdim, dtype=dtype))
+    return as_new(result) if result.ndim else result
 
 
 # -- sum -----------------------------------------------------------------------------------
@@ -132,6 +135,11 @@ SUM_ALL = Op(
 def sum_dtype(input: Tensor, dtype: dtypes.dtype | None) -> np.dtype:
     """Integers and bools are summed as int64 unless a dtype is asked for."""
     if dtype is not None:
+        if dtype.category < dtypes.FLOAT and local.state.grad_enabled and input.requires_grad:
+            raise RuntimeError(
+                f"Autograd not support dtype: {dtype.scalar_name}\n"
+                "  Integers have no gradient: detach() the input first." + errors.at_user_line()
+            )
         return dtype.np
     have = input.dtype
     return dtypes.int64.np if have.category < dtypes.FLOAT else have.np
@@ -206,6 +214,8 @@ def _partial(input: Tensor, op: Op, dims: Dims, keepdim: bool) -> Tensor | None:
         total: Any = reduce.sum_over(array, dims, keepdim)
     else:
         total = np.asarray(_add_all(array, dims, None, None, keepdim))
+        if keepdim or total.ndim > 1:
+            total = as_new(total)
     if op is not SUM:
         np.true_divide(total, array.size // total.size, total)
     params = {"dims": dims, "keepdim": keepdim, "dtype": dtype}
@@ -299,11 +309,14 @@ def mean(
 # -- ignoring NaN --------------------------------------------------------------------------
 
 
+@elementwise("without_nan", 1, half=True)
+def _WITHOUT_NAN_KERNEL(x: Any) -> Any:
+    return where(x.ne(x), 0.0, x)
+
+
 def _nansum(self: np.ndarray, *, dims: Dims, keepdim: bool, dtype: np.dtype) -> np.ndarray:
     if self.dtype.kind not in "biu":
-        missing = np.isnan(self)
-        if missing.any():
-            self = np.where(missing, np.zeros((), self.dtype), self)
+        self = _WITHOUT_NAN_KERNEL.when(self)(self)
     return _sum(self, dims=dims, keepdim=keepdim, dtype=dtype)
 
 
@@ -401,7 +414,7 @@ def _logsumexp(self: np.ndarray, *, dims: Dims, keepdim: bool) -> np.ndarray:
         total = np.log(shifted) + largest
         if not keepdim:
             total = total.squeeze(dims)
-    return np.asarray(total).astype(self.dtype, copy=False)
+    return as_new(np.asarray(total).astype(self.dtype, copy=False))
 
 
 def _logsumexp_grad(g: Tensor, self: Tensor, out: Tensor, dims: Dims, keepdim: bool) -> Tensor:

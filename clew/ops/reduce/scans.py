@@ -16,6 +16,7 @@ from clew.core.tensor import Tensor, every_value, wrap
 from clew.kernels.codegen.ufunc import Scan, scan
 from clew.kernels.compiled import cumulative_extrema
 from clew.kernels.numpy import complex_logarithms
+from clew.kernels.numpy.arrays import widened
 from clew.ops.define import out_checks, return_types
 from clew.ops.define.dims import numpy_names, wrap_dim
 from clew.ops.pointwise.arithmetic import conj
@@ -289,7 +290,7 @@ _EXTREMES: dict[Any, cumulative_extrema.CumulativeExtremum] = {
     np.maximum: cumulative_extrema.CUMMAX, np.minimum: cumulative_extrema.CUMMIN,
 }  # fmt: skip
 # With so many elements at every step it is quicker to go across.
-_WIDE = 64
+_WIDE = 256
 
 
 def _running_extreme(
@@ -297,20 +298,21 @@ def _running_extreme(
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Values and places; None if there is no kernel for the dtype."""
     running = _EXTREMES[ufunc]
-    kernel = running.when(self) if self.ndim else None
+    wide = widened(self)
+    kernel = running.when(wide) if self.ndim else None
     if kernel is None:
         return None
-    values, places = np.empty(self.shape, self.dtype), np.empty(self.shape, np.int64)
-    operands = self, values, places
+    values, places = np.empty(self.shape, wide.dtype), np.empty(self.shape, np.int64)
+    operands = wide, values, places
     if dim == self.ndim - 1 or self.size <= _WIDE * self.shape[dim]:
         kernel(*(each.swapaxes(dim, -1) for each in operands))
-        return values, places
+        return values.astype(self.dtype, copy=False), places
     x, best, found = (each.swapaxes(dim, 0) for each in operands)
     best[0], found[0] = x[0], 0
-    go_on = running.step.when(self)
+    go_on = running.step.when(wide)
     for j in range(1, len(x)):
         go_on(x[j], best[j - 1], found[j - 1], j, best[j], found[j])
-    return values, places
+    return values.astype(self.dtype, copy=False), places
 
 
 def _running_places(ufunc: np.ufunc, self: np.ndarray, dim: int) -> np.ndarray:

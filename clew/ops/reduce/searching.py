@@ -22,7 +22,10 @@ from clew.source import user_stacklevel
 
 def _no_gradient(name: str) -> Any:
     def refuse(g: Any) -> Tensor:
-        raise errors.not_differentiable(name, "self", "a set of values has no derivative")
+        raise NotImplementedError(
+            f"the derivative for '{name}' is not implemented.\n"
+            "  A set of values has no derivative." + errors.at_user_line()
+        )
 
     return refuse
 

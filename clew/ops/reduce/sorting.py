@@ -18,10 +18,13 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.kernels.numpy import argsort as argsort_kernels
+from clew.kernels.numpy.arrays import as_new
 from clew.ops.define import out_checks, return_types
 from clew.ops.define.dims import numpy_names, wrap_dim
+from clew.ops.define.memory_layout import in_memory_as
 from clew.ops.reduce.choosing import (
     choosing_op,
+    chosen,
     found_op,
     orderable,
     refuse_complex_history,
@@ -37,17 +40,30 @@ def _argsort(self: np.ndarray, *, dim: int, descending: bool) -> np.ndarray:
         return np.zeros((), np.int64)
     values = orderable(self)
     found = argsort_kernels.argsort(values, dim, descending)
-    if found is not None:
-        return found
+    if found is None:
+        found = _order_along(values, dim, descending)
+    return in_memory_as(self, found)
+
+
+def _order_along(values: np.ndarray, dim: int, descending: bool) -> np.ndarray:
     if not descending:
         return np.argsort(values, axis=dim, kind="stable")
     # Sorting the reversed array keeps equal elements in order after the result is reversed.
     order = np.argsort(np.flip(values, dim), axis=dim, kind="stable")
-    return np.flip(self.shape[dim] - 1 - order, dim)
+    return np.flip(values.shape[dim] - 1 - order, dim)
 
 
 ARGSORT = found_op("argsort", _argsort)
-SORT = choosing_op("sort", "SortBackward0")
+
+
+def _sorted(self: np.ndarray, indices: np.ndarray, *, dim: int, keepdim: bool) -> np.ndarray:
+    return in_memory_as(self, chosen(self, indices, dim=dim, keepdim=keepdim))
+
+
+SORT = choosing_op("sort", "SortBackward0", _sorted)
+# What a call with `stable=` is in PyTorch: an overload of its own, and always the same result here.
+SORT_STABLE = choosing_op("sort.stable", "SortBackward1", _sorted)
+SORT_STABLE.name = SORT.name
 
 
 def _order(input: Tensor, dim: int, descending: bool) -> tuple[Tensor, int]:
@@ -60,7 +76,7 @@ def _order(input: Tensor, dim: int, descending: bool) -> tuple[Tensor, int]:
 @public(checked=True, accept=out_checks.exact)
 @numpy_names
 def sort(
-    input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = False
+    input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = None
 ) -> return_types.sort:
     """The elements in order along a dimension, and where they were; always stable.
 
@@ -76,7 +92,8 @@ def sort(
         (tensor([1, 2, 3]), tensor([1, 2, 0]))
     """
     indices, dim = _order(input, dim, descending)
-    return return_types.sort(SORT(input, indices, dim=dim, keepdim=True), indices)
+    op = SORT if stable is None else SORT_STABLE
+    return return_types.sort(op(input, indices, dim=dim, keepdim=True), indices)
 
 
 @public(checked=True)
@@ -141,10 +158,10 @@ def _top(self: np.ndarray, *, k: int, dim: int, largest: bool) -> np.ndarray:
     values = orderable(self)
     found = argsort_kernels.argtop(values, k, dim, largest)
     if found is not None:
-        return found
+        return as_new(found)
     length = self.shape[dim]
     if not k or length < 64 or k * 8 > length:
-        return _argsort(self, dim=dim, descending=largest).take(np.arange(k), axis=dim)
+        return as_new(_argsort(self, dim=dim, descending=largest).take(np.arange(k), axis=dim))
     border = length - k if largest else k - 1
     parts = np.argpartition(values, border, axis=dim)
     chosen = parts.take(np.arange(border, length) if largest else np.arange(k), axis=dim)
@@ -196,7 +213,7 @@ def _ranked(self: np.ndarray, *, k: int, dim: int, keepdim: bool) -> np.ndarray:
     places = argsort_kernels.argrank(values, k, dim)
     if places is None:
         places = np.argpartition(values, k, axis=dim).take([k], axis=dim)
-    return places if keepdim else places.squeeze(dim)
+    return as_new(places if keepdim else places.squeeze(dim))
 
 
 ARGKTHVALUE = found_op("_argkthvalue", _ranked)
@@ -256,7 +273,7 @@ def _median_place(self: np.ndarray, *, dim: int, keepdim: bool, skip_nan: bool) 
         # The first NaN in the sorted order stands for all of them.
         rank = np.where(nans > 0, numbers, rank)
     places = np.take_along_axis(order, rank, dim)
-    return places if keepdim else places.squeeze(dim)
+    return as_new(places if keepdim else places.squeeze(dim))
 
 
 def _median_of_all(self: np.ndarray, skip_nan: bool) -> np.ndarray:
@@ -368,7 +385,7 @@ def _mode_place(self: np.ndarray, *, dim: int, keepdim: bool) -> np.ndarray:
     run_lengths = places - np.maximum.accumulate(starts, axis=-1)
     last = np.argmax(run_lengths, axis=-1, keepdims=True)
     result = np.moveaxis(np.take_along_axis(order, last, -1), -1, dim)
-    return result if keepdim else result.squeeze(dim)
+    return as_new(result if keepdim else result.squeeze(dim))
 
 
 ARGMODE = found_op("_argmode", _mode_place)
@@ -397,6 +414,6 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> return_types.mo
     dim = wrap_dim(dim, input._array.ndim)
     require_elements("mode", input, dim)
     if input.dtype.is_complex:
-        raise errors.no_kernel("mode", input.dtype)
+        raise errors.no_kernel("mode_cpu", input.dtype)
     indices = ARGMODE(input, dim=dim, keepdim=keepdim)
     return return_types.mode(MODE(input, indices, dim=dim, keepdim=keepdim), indices)

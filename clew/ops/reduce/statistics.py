@@ -180,7 +180,7 @@ def _spread(op: Op, input: Tensor, dim: Any, unbiased: Any, keepdim: bool, corre
         )
     if input.dtype.category < dtypes.FLOAT:
         raise RuntimeError(
-            f"{op.name.replace('_', ' and ') if '_' in op.name else 'std and var'} only support "
+            f"{op.name if '_' in op.name else 'std and var'} only support "
             "floating point and complex dtypes" + errors.at_user_line()
         )
     if unbiased is not _ABSENT:

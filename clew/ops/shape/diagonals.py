@@ -8,6 +8,7 @@ from clew import errors
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
+from clew.kernels.numpy.arrays import as_new
 from clew.ops.define import out_checks
 from clew.ops.define.dims import wrap_dim
 from clew.ops.shape.joining import common_dtype
@@ -24,13 +25,13 @@ def _clipped(matrices: np.ndarray, diagonal: int) -> int:
 
 TRIL = Op(
     "tril",
-    lambda self, *, diagonal: np.tril(self, _clipped(self, diagonal)),
+    lambda self, *, diagonal: as_new(np.tril(self, _clipped(self, diagonal))),
     grads={"self": lambda g, diagonal: g.tril(diagonal)},
     linear=True,
 )
 TRIU = Op(
     "triu",
-    lambda self, *, diagonal: np.triu(self, _clipped(self, diagonal)),
+    lambda self, *, diagonal: as_new(np.triu(self, _clipped(self, diagonal))),
     grads={"self": lambda g, diagonal: g.triu(diagonal)},
     linear=True,
 )

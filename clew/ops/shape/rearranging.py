@@ -16,7 +16,9 @@ from clew.core.interception import by_example
 from clew.core.op import Op
 from clew.core.public import methods, public
 from clew.core.tensor import Tensor, wrap
+from clew.kernels.numpy.arrays import as_new
 from clew.ops.define.dims import numpy_names, shape_argument, wrap_dim
+from clew.ops.define.memory_layout import in_memory_as
 from clew.ops.define.rows import require_tensors
 from clew.ops.shape.joining import stack, tensor_list
 
@@ -27,13 +29,13 @@ Shape = tuple[int, ...]
 
 FLIP = Op(
     "flip",
-    lambda self, *, dims: np.flip(self, dims).copy(),
+    lambda self, *, dims: in_memory_as(self, np.flip(self, dims)),
     grads={"self": lambda g, dims: g.flip(dims)},
     linear=True,
 )
 ROLL = Op(
     "roll",
-    lambda self, *, shifts, dims: np.roll(self, shifts, dims or None),
+    lambda self, *, shifts, dims: as_new(np.roll(self, shifts, dims or None)),
     grads={"self": lambda g, shifts, dims: g.roll(tuple(-n for n in shifts), dims)},
     linear=True,
 )

@@ -21,7 +21,7 @@ from clew.core.tensor import Tensor, wrap
 from clew.kernels.numpy.strides import address_of, owner_of
 from clew.ops.define import memory_layout
 from clew.ops.define.dims import shape_argument
-from clew.ops.shape.view_inplace import refuse_leaf
+from clew.ops.shape.view_inplace import refuse_change
 from clew.ops.tensor.storage_memory import bytes_of
 from clew.ops.tensor.typed_storage import TypedStorage, checked_storage, keep_storage
 from clew.ops.tensor.untyped_storage import UntypedStorage, over_storage, storage_of
@@ -168,7 +168,7 @@ def set_(
         >>> x.set_(y.untyped_storage(), 1, (2,))
         tensor([2., 3.])
     """
-    refuse_leaf(self, "set_")
+    refuse_change(self, "set_")
     if self.requires_grad and not self.is_leaf:
         raise RuntimeError(
             "set_ is only supported on tensors without a history" + errors.at_user_line()

@@ -116,6 +116,20 @@ class Geometry(NamedTuple):
             places = places + steps.reshape((-1,) + (1,) * (len(self.shape) - 1 - dim))
         return np.asarray(places)
 
+    def is_contiguous(self) -> bool:
+        """Whether the elements fill a part of memory, each once, in their order."""
+        expected = 1
+        for n, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
+            if n != 1 and stride != expected:
+                return False
+            expected *= n
+        return True
+
+    def read(self, memory: np.ndarray) -> np.ndarray:
+        """A copy of the elements."""
+        strides = tuple(stride * memory.itemsize for stride in self.strides)
+        return restride(memory, self.shape, strides, self.offset * memory.itemsize).copy()
+
     def last(self) -> int:
         """The last place in memory that is used."""
         if 0 in self.shape:
@@ -150,11 +164,11 @@ def _transferred(
     size = max(source.last(), target.last(), owner.last()) + 1
     memory = np.zeros(max(size, 0), self.dtype)
     memory = kernel.add_flat(memory, source.positions(), self)
-    if 0 not in owner.shape:
+    if 0 not in owner.shape and not owner.is_contiguous():
         counts = np.bincount(owner.positions().ravel(), minlength=size)
         if counts.max() > 1:
             memory = (memory / np.maximum(counts, 1)).astype(self.dtype)
-    return memory[target.positions()]
+    return target.read(memory)
 
 
 AS_STRIDED = ViewOp(

@@ -20,8 +20,8 @@ Shape = tuple[int, ...]
 
 TRANSPOSE = ViewOp(
     "transpose",
-    lambda self, *, dim0, dim1: self.swapaxes(dim0, dim1),
-    grads={"self": lambda g, dim0, dim1: g.swapaxes(dim0, dim1)},
+    lambda self, *, dim0, dim1: _swapped(self, dim0, dim1),
+    grads={"self": lambda g, dim0, dim1: _swapped(g, dim0, dim1)},
     linear=True,
     bare=True,
     grad_is_view=True,
@@ -37,6 +37,13 @@ PERMUTE = ViewOp(
     linear=True,
     bare=True,
 )
+
+
+def _swapped(g: Any, dim0: int, dim1: int) -> Any:
+    """Of tensors or bare arrays; without dimensions it is the same once more."""
+    if isinstance(g, np.ndarray) and not g.ndim:
+        return g.view()
+    return g.swapaxes(dim0, dim1)
 
 
 def _turned(g: Any) -> Any:
@@ -75,9 +82,7 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     array = input._array
     ndim = array.ndim
     dim0, dim1 = wrap_dim(dim0, ndim), wrap_dim(dim1, ndim)
-    if not ndim:
-        return ALIAS(input)
-    return TRANSPOSE.share(input, {"dim0": dim0, "dim1": dim1}, array.swapaxes(dim0, dim1))
+    return TRANSPOSE.share(input, {"dim0": dim0, "dim1": dim1}, _swapped(array, dim0, dim1))
 
 
 @public(out=False)
@@ -238,7 +243,13 @@ def _matrix_transposed(self: Tensor) -> Tensor:
             f"tensor.mT is only supported on matrices or batches of matrices. Got "
             f"{self._array.ndim}-D tensor." + errors.at_user_line()
         )
-    return transpose(self, -2, -1) if self._array.ndim else ALIAS(self)
+    if not self._array.ndim:
+        warnings.warn(
+            "Tensor.mT is deprecated on 0-D tensors. This function is the identity in these cases.",
+            stacklevel=2,
+        )
+        return self
+    return transpose(self, -2, -1)
 
 
 def _hermitian(self: Tensor) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from inspect import unwrap
 from typing import Any
 
@@ -13,13 +13,20 @@ from clew import errors
 from clew.backend.layout import contiguous_format
 from clew.core.arguments import typed
 from clew.core.op import Op
-from clew.core.public import FUNCTIONS, public, with_out
+from clew.core.public import FUNCTIONS, deliver, out_doc, public
 from clew.core.tensor import Tensor
-from clew.ops.define.out_checks import EXACT_OUT, exact, input_dtype
+from clew.ops.define.out_checks import EXACT_OUT, input_dtype
 from clew.ops.define.rows import out_form
 from clew.ops.tensor.copying import clone
 
 View = Callable[..., Any]
+
+# Copies of several pieces, and what PyTorch calls them where it counts the tensors of `out=`.
+_MANY_OUT = {
+    "split": "split_copy_Tensor_out()",
+    "split_with_sizes": "split_with_sizes_copy_out",
+    "unbind": "unbind_copy_int_out",
+}
 
 # Stands for all dimensions: None is refused.
 _EVERY: Any = object()
@@ -102,12 +109,34 @@ def _copied(result: Any) -> Any:
     return tuple(clone(each, memory_format=contiguous_format) for each in result)
 
 
-# Views that are several, and what PyTorch calls their copies' form with `out=`.
-_LISTS = {
-    "split": "split_copy_Tensor_out()",
-    "split_with_sizes": "split_with_sizes_copy_out",
-    "unbind": "unbind_copy_int_out",
-}
+def _many_out(implementation: View, overload: str) -> View:
+    """The same function with an `out=` argument: one tensor for each piece, and no result."""
+
+    @functools.wraps(implementation)
+    def function(*args: Any, out: Sequence[Tensor] | None = None, **kwargs: Any) -> Any:
+        pieces = implementation(*args, **kwargs)
+        if out is None:
+            return pieces
+        name = implementation.__name__
+        if not isinstance(out, (tuple, list)):
+            raise errors.wrong_argument(name, "out", None, "tuple of Tensors", out)
+        if len(out) != len(pieces):
+            raise RuntimeError(
+                f"{overload} expected an out= argument of size {len(pieces)}, got size {len(out)}"
+                + errors.at_user_line()
+            )
+        if name != "split_copy":
+            for piece, target in zip(pieces, out, strict=True):
+                input_dtype(may_alias=True)((piece,), {}, target)
+            for piece, target in zip(pieces, out, strict=True):
+                deliver(piece, target, name)
+        else:
+            for piece, target in zip(pieces, out, strict=True):
+                target.copy_(piece)
+        return None
+
+    function.__doc__ = out_doc(implementation.__doc__)
+    return function
 
 
 def _copying(view: View, name: str, call: str, result: str) -> None:
@@ -124,31 +153,11 @@ def _copying(view: View, name: str, call: str, result: str) -> None:
     function.__doc__ = _DOC.format(
         view=name, name=copy, arguments=arguments, call=call, result=result
     )
-    if name in _LISTS:
-        FUNCTIONS[copy] = _with_list_of_outs(typed(function), _LISTS[name])
+    if name in _MANY_OUT:
+        FUNCTIONS[copy] = _many_out(typed(function), _MANY_OUT[name])
     else:
         # Inputs with history are no obstacle to `out=`, which then has it.
         FUNCTIONS[copy] = out_form(typed(function), EXACT_OUT, differentiable=False)
-
-
-def _with_list_of_outs(copies: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """The function with `out=`: as many tensors as it has results; it then returns nothing."""
-    written = with_out(copies, accept=None if "split_copy" in name else exact)
-
-    @functools.wraps(copies)
-    def function(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-        if out is None:
-            return copies(*args, **kwargs)
-        count = len(copies(*args, **kwargs))
-        if len(out) != count:
-            raise RuntimeError(
-                f"{name} expected an out= argument of size {count}, got size {len(out)}"
-                + errors.at_user_line()
-            )
-        written(*args, out=out, **kwargs)
-        return None
-
-    return function
 
 
 _PAIRS = "clew.tensor([[1, 2], [3, 4]])"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from clew.core.inplace import bump_version, check_write
+from clew.core.inplace import bump_version, check_write, refuse_leaf
 from clew.core.public import methods, public
 from clew.core.state import local
 from clew.core.storage import INFERENCE
@@ -34,14 +34,14 @@ SQUEEZE_ = {
 Undo = tuple[ViewOp, dict[str, Any]]
 
 
-def refuse_leaf(self: Tensor, writer: str) -> None:
-    """A leaf that requires grad must not become another tensor while grad mode is on."""
+def refuse_change(self: Tensor, writer: str) -> None:
+    """Raise for tensors that must not become another tensor: leaves, while grad mode is on."""
     check_write(local.state, writer, (self,), may_overlap=True)
 
 
 def turn_into_view(self: Tensor, op: ViewOp, undo: Undo, **params: Any) -> Tensor:
     """Let a tensor become a view of what it was; `undo` is the view that leads back."""
-    refuse_leaf(self, op.name)
+    refuse_change(self, op.name)
     viewed = op(self, **params)
     _take_view(self, viewed, undo, op.name)
     for level, tangent in tangents_of(viewed).items():
@@ -56,7 +56,7 @@ def _take_view(self: Tensor, viewed: Tensor, undo: Undo, writer: str) -> None:
         back = _with_examples(undo, self._level.size) if self._is_batched else undo
 
         def take(whole: Tensor, now: Tensor) -> None:
-            refuse_leaf(whole, writer)
+            refuse_change(whole, writer)
             _take_view(whole, now, back, writer)
 
         self.take_view(viewed, take)
@@ -99,6 +99,7 @@ def squeeze_(self: Tensor, dim: Any = None) -> Tensor:
     Args:
         dim: the dimension, or several; by default all of size 1
     """
+    refuse_leaf(self, "squeeze_")
     op, dims = squeezing.squeeze_form(self, dim)
     undo = views.VIEW, {"shape": self._array.shape}
     return turn_into_view(self, SQUEEZE_[op], undo, dims=dims)
@@ -110,6 +111,7 @@ def unsqueeze_(self: Tensor, dim: int) -> Tensor:
     Args:
         dim: where it will be
     """
+    refuse_leaf(self, "unsqueeze_")
     dim = wrap_dim(dim, self._array.ndim + 1)
     return turn_into_view(self, UNSQUEEZE_, (squeezing.SQUEEZE_DIM, {"dims": (dim,)}), dim=dim)
 
@@ -121,10 +123,11 @@ def transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
         dim0: the one dimension
         dim1: the other
     """
+    refuse_leaf(self, "transpose_")
     ndim = self._array.ndim
     first, second = wrap_dim(dim0, ndim), wrap_dim(dim1, ndim)
     if not ndim:
-        refuse_leaf(self, "transpose_")
+        bump_version(self, "transpose_")
         return self
     params = {"dim0": first, "dim1": second}
     return turn_into_view(self, TRANSPOSE_, (transposing.TRANSPOSE, params), **params)
@@ -142,6 +145,7 @@ def swapaxes_(self: Tensor, axis0: int, axis1: int) -> Tensor:
 
 def t_(self: Tensor) -> Tensor:
     """In-place version of `t`: transpose this matrix."""
+    refuse_leaf(self, "t_")
     transposing.check_t(self, "t_")
     return turn_into_view(self, T_, (transposing.T, {}))
 
@@ -155,6 +159,7 @@ def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | None
         stride: for each dimension, how many elements of memory lie between neighbours
         storage_offset: where in memory it begins; by default where it does
     """
+    refuse_leaf(self, "as_strided_")
     part, whole = strided_part("as_strided_", self, size, stride, storage_offset)
     undo = AS_STRIDED, {"part": whole, "whole": part}
     return turn_into_view(self, AS_STRIDED_, undo, part=part, whole=whole)

@@ -56,11 +56,13 @@ def same_elements(array: np.ndarray, shape: Shape, strides: Shape) -> np.ndarray
 
 def _expanded(self: np.ndarray, *, shape: Shape) -> np.ndarray:
     extra = len(shape) - self.ndim
-    # New dimensions of size 1 are no repetition: they reach over all that is behind them.
-    behind = self.shape[0] * self.strides[0] if self.ndim else self.itemsize
-    strides = [behind if n == 1 else 0 for n in shape[:extra]]
+    strides = [0] * extra
     for stride, size, wanted in zip(self.strides, self.shape, shape[extra:], strict=True):
         strides.append(stride if size == wanted else 0)
+    # New dimensions of size 1 are no repetition: they reach over all that is behind them.
+    for dim in range(extra - 1, -1, -1) if self.ndim else ():
+        if shape[dim] == 1:
+            strides[dim] = shape[dim + 1] * strides[dim + 1]
     return same_elements(self, shape, tuple(strides))
 
 
@@ -134,7 +136,8 @@ def _view_as_dtype(self: Tensor, dtype: dtypes.dtype) -> Tensor:
             + errors.at_user_line()
         )
     if dtype is have:
-        return ALIAS(self)
+        # As to another dtype: not differentiable, and no view in the sense of autograd.
+        return VIEW_DTYPE(self, dtype=dtype.np)
     if dtype.itemsize != have.itemsize:
         what = f"to view {have.scalar_name} as {dtype.scalar_name} (different element sizes)"
         if not array.ndim:
@@ -340,13 +343,22 @@ def expanded(g: Any, shape: Shape) -> Any:
     return _expanded(g, shape=shape) if type(g) is np.ndarray else g.expand(shape)
 
 
+def _type_name(dtype: dtypes.dtype) -> str:
+    """What PyTorch calls the type of a tensor here: only older dtypes have a type in Python."""
+    name = dtype.scalar_name
+    return f"CPU{name}Type" if name in _WITHOUT_TYPE else f"torch.{name}Tensor"
+
+
+_WITHOUT_TYPE = frozenset({"Bool", "BFloat16", "ComplexFloat", "ComplexDouble", "ComplexHalf"})
+
+
 def expanded_shape(self: Tensor, wanted: Shape) -> Shape:
     """The shape that `expand` gives, or the error that PyTorch raises."""
     have = self._array.shape
     extra = len(wanted) - len(have)
     if extra < 0:
         raise RuntimeError(
-            f"expand(torch.{self.dtype.scalar_name}Tensor{{{errors.shape_list(have)}}}, "
+            f"expand({_type_name(self.dtype)}{{{errors.shape_list(have)}}}, "
             f"size={errors.shape_list(wanted)}): the number of sizes provided ({len(wanted)}) must "
             f"be greater or equal to the number of dimensions in the tensor ({len(have)})"
             + errors.at_user_line()

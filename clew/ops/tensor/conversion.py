@@ -26,7 +26,7 @@ def _cast(self: np.ndarray, *, dtype: np.dtype, memory_format: Any = None) -> np
     if self.dtype.kind == "c" and dtype.kind not in "cb":
         warnings.warn("Casting complex values to real discards the imaginary part", stacklevel=6)
         self = self.real
-    if self.flags.c_contiguous and memory_format is None:
+    if self.flags.c_contiguous and memory_format is None and 1 not in self.shape:
         return self.astype(dtype) if self.dtype is dtype else converted(self, dtype)
     return memory_layout.copy_in_format(self, dtype, memory_format)
 

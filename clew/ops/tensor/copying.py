@@ -12,11 +12,10 @@ from clew.backend import dtypes
 from clew.backend.layout import contiguous_format
 from clew.backend.layout import memory_format as format_type
 from clew.core.elementwise import NUMBER
-from clew.core.inplace import apply_inplace
+from clew.core.inplace import apply_inplace, refuse_leaf
 from clew.core.op import Op
 from clew.core.public import methods, public
-from clew.core.state import local
-from clew.core.tensor import Tensor
+from clew.core.tensor import Tensor, wrap
 from clew.kernels.numpy.arrays import row_by_row
 from clew.kernels.numpy.conversion import saturated
 from clew.ops.define import memory_layout, vmap_errors
@@ -101,14 +100,17 @@ def overflow(dtype: np.dtype) -> RuntimeError:
 
 
 def _cloned(self: np.ndarray, *, memory_format: format_type | None = None) -> np.ndarray:
-    if memory_format is contiguous_format or (memory_format is None and self.flags.c_contiguous):
+    if memory_format is contiguous_format or (
+        memory_format is None and self.flags.c_contiguous and 1 not in self.shape
+    ):
         return self.copy() if self.flags.c_contiguous else row_by_row(self)
     return memory_layout.copy_in_format(self, self.dtype, memory_format)
 
 
 CLONE = Op("clone", _cloned, grads={"self": lambda g: g}, linear=True)
 COPY = Op(
-    "copy", _copied, grads={"self": lambda g: zeros(g), "src": lambda g: g}, node="CopyBackwards",
+    "copy", _copied, grads={"self": lambda g: zeros(g), "src": lambda g: g},
+    node="torch::autograd::CopyBackwards",
 )  # fmt: skip
 FILL = Op(
     "fill", _everywhere, grads={"self": lambda g: zeros(g)}, node="FillBackward2", uniform=True
@@ -118,7 +120,6 @@ FILL_TENSOR = Op(
     lambda self, value: _everywhere(self, value=value),
     grads={"self": lambda g: zeros(g), "value": lambda g: g.sum()},
     node="FillBackward3",
-    uniform=True,
 )
 ZERO = Op(
     "zero", lambda self: _everywhere(self, value=0), grads={"self": lambda g: zeros(g)},
@@ -187,7 +188,9 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     if not isinstance(src, Tensor):
         if not isinstance(src, NUMBER):
             raise errors.wrong_argument("copy_", "other", 1, "Tensor", src)
-        return fill_(self, src)
+        number = src.item() if isinstance(src, np.generic) else src
+        src = wrap(np.array(number, dtypes.scalar_dtype(number).np))
+    refuse_leaf(self, "copy_")
     mismatch = errors.broadcast_mismatch("copy_", self._array.shape, src._array.shape)
     if mismatch is not None:
         raise mismatch
@@ -207,13 +210,15 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     """
     if isinstance(value, Tensor):
         if value._array.ndim:
+            refuse_leaf(self, "fill_")
             raise RuntimeError(
                 "fill_ only supports 0-dimension value tensor but got tensor with "
                 f"{value._array.ndim} dimensions." + errors.at_user_line()
             )
-        if value.requires_grad or local.state.intercept is not None:
-            return apply_inplace(FILL_TENSOR, self, value)
-        value = value._array
+        if value._storage is self._storage:
+            # It is read before anything is written.
+            value = value.clone()
+        return apply_inplace(FILL_TENSOR, self, value)
     return apply_inplace(FILL, self, value=value)
 
 

@@ -1,10 +1,13 @@
 """`_foreach_*_` written by kernels: the same as one operation after the other."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 
 import clew
+from tests.twice import raised, twice
 
 CALLS = {
     "add": ("add_", 1, {}), "add scaled": ("add_", 1, {"alpha": -0.5}), "sub": ("sub_", 1, {}),
@@ -74,3 +77,12 @@ def test_clip_grad_value_agrees_with_pytorch(dtype, bound):
         return leaf.grad.float().numpy()
 
     np.testing.assert_array_equal(clipped(clew), clipped(torch))
+
+
+@twice
+def test_packed_scalars_lie_one_after_the_other(lib: Any) -> Any:
+    tensors, scalars = [lib.ones(2)] * 2, lib.tensor([[0.0, 1.0], [2.0, 3.0]])
+    return (
+        lib._foreach_addcmul(tensors, tensors, tensors, scalars[0]),
+        raised(lib._foreach_addcmul, tensors, tensors, tensors, scalars[:, 1]),
+    )

@@ -24,6 +24,7 @@ from clew.ops.define.rows import FLOATS, INEXACT, Row
 from clew.ops.nn.activation.unary import require_tensor, run, run_kernel, run_quickly, softplus
 from clew.ops.pointwise.arithmetic import conj
 from clew.ops.pointwise.transcendental import sigmoid_array
+from clew.ops.reduce.choosing import refuse_complex_history
 from clew.ops.shape.joining import cat
 
 Array = np.ndarray
@@ -198,6 +199,9 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
         >>> F.silu(clew.tensor([-1.0, 0.0, 1.0]))
         tensor([-0.2689,  0.0000,  0.7311])
     """
+    require_tensor("silu", input)
+    if input.dtype.is_complex:
+        refuse_complex_history("silu", input)
     return run(SILU, input, inplace)
 
 

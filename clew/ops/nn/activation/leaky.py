@@ -20,6 +20,7 @@ from clew.kernels.codegen.ufunc import elementwise
 from clew.ops.define.dims import require_bool
 from clew.ops.define.rows import FLOATS, Row
 from clew.ops.nn.activation.unary import require_tensor, run, run_kernel
+from clew.ops.pointwise.arithmetic import zeros_of
 
 Array = np.ndarray
 
@@ -48,7 +49,8 @@ LEAKY_RELU_BACKWARD: Row = Row(
     grads={
         "grad_output": lambda g, self, negative_slope: LEAKY_RELU_BACKWARD(
             g, self, negative_slope=negative_slope
-        )
+        ),
+        "self": zeros_of,
     },
 )
 LEAKY_RELU = Row(

@@ -16,6 +16,7 @@ from clew.kernels.codegen.ufunc import elementwise
 from clew.ops.define import out_checks
 from clew.ops.define.rows import FLOATS, Row
 from clew.ops.nn.activation.unary import require_tensor, run, run_kernel, with_dims
+from clew.ops.pointwise.arithmetic import zeros_of
 from clew.ops.tensor.copying import scalar_as
 
 Array = np.ndarray
@@ -42,7 +43,8 @@ THRESHOLD_BACKWARD: Row = Row(
     "threshold_backward",
     lambda grad_output, self, *, threshold: _kept(grad_output, ~(self <= threshold)),
     grads={
-        "grad_output": lambda g, self, threshold: THRESHOLD_BACKWARD(g, self, threshold=threshold)
+        "grad_output": lambda g, self, threshold: THRESHOLD_BACKWARD(g, self, threshold=threshold),
+        "self": zeros_of,
     },
 )
 THRESHOLD_IN_PLACE = Row(
@@ -55,6 +57,8 @@ THRESHOLD = Row(
     grads={"self": lambda g, self, threshold: THRESHOLD_BACKWARD(g, self, threshold=threshold)},
     kinks="0 at the threshold",
 )  # fmt: skip
+# Equal elements give equal results, and PyTorch does not refuse to write these to one place.
+THRESHOLD_IN_PLACE.uniform = True
 
 
 @typed
@@ -104,7 +108,8 @@ HARDTANH_BACKWARD: Row = Row(
     grads={
         "grad_output": lambda g, self, min_val, max_val: HARDTANH_BACKWARD(
             g, self, min_val=min_val, max_val=max_val
-        )
+        ),
+        "self": zeros_of,
     },
 )  # fmt: skip
 HARDTANH = Row(
@@ -178,7 +183,7 @@ def _hardsigmoid(self: Array) -> Array:
 HARDSIGMOID_BACKWARD: Row = Row(
     "hardsigmoid_backward",
     lambda grad_output, self: _kept(grad_output / 6, (self > -3) & (self < 3)),
-    grads={"grad_output": lambda g, self: HARDSIGMOID_BACKWARD(g, self)},
+    grads={"grad_output": lambda g, self: HARDSIGMOID_BACKWARD(g, self), "self": zeros_of},
 )
 HARDSIGMOID = Row(
     "hardsigmoid", _hardsigmoid, inputs=("self",), takes=FLOATS, kinks="0 at both ends",
@@ -248,18 +253,34 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 # -- shrinking -----------------------------------------------------------------------------
 
 
-def _softshrink(self: Array, *, lambd: float) -> Array:
-    moved = np.where(self > 0, self - self.dtype.type(lambd), self + self.dtype.type(lambd))
-    small = (self >= -lambd) & (self <= lambd)
+@elementwise("softshrink", 2, scalars=(1,))
+def _SOFTSHRINK_KERNEL(x: Any, lambd: Any) -> Any:
+    moved = choose(x > 0.0, x - lambd, x + lambd)
     # A NaN is neither small nor large and must stay.
-    return np.where(small, self.dtype.type(0), moved)
+    return choose((x >= -lambd) & (x <= lambd), lambd.like(0.0), moved)
+
+
+@elementwise("shrink_backward", 3, scalars=(2,))
+def _SHRINK_BACKWARD_KERNEL(g: Any, x: Any, lambd: Any) -> Any:
+    return choose((x >= -lambd) & (x <= lambd), lambd.like(0.0), g)
+
+
+def _softshrink(self: Array, *, lambd: float) -> Array:
+    return run_kernel(_SOFTSHRINK_KERNEL, self, numbers=(lambd,))
+
+
+def _kept_outside(values: Array, self: Array, lambd: float) -> Array:
+    return run_kernel(_SHRINK_BACKWARD_KERNEL, values, self, numbers=(lambd,))
 
 
 SHRINK_BACKWARD: Row = Row(
     "shrink_backward",
-    lambda grad_output, self, *, lambd: _kept(grad_output, ~((self >= -lambd) & (self <= lambd))),
+    lambda grad_output, self, *, lambd: _kept_outside(grad_output, self, lambd),
     node="SoftshrinkBackwardBackward0",
-    grads={"grad_output": lambda g, self, lambd: SHRINK_BACKWARD(g, self, lambd=lambd)},
+    grads={
+        "grad_output": lambda g, self, lambd: SHRINK_BACKWARD(g, self, lambd=lambd),
+        "self": zeros_of,
+    },
 )
 SOFTSHRINK = Row(
     "softshrink", _softshrink, inputs=("self",), takes=FLOATS, kernel="softshrink_check",
@@ -268,7 +289,7 @@ SOFTSHRINK = Row(
 )  # fmt: skip
 HARDSHRINK = Row(
     "hardshrink",
-    lambda self, *, lambd: _kept(self, ~((self >= -lambd) & (self <= lambd))),
+    lambda self, *, lambd: _kept_outside(self, self, lambd),
     inputs=("self",), takes=FLOATS,
     grads={"self": lambda g, self, lambd: SHRINK_BACKWARD(g, self, lambd=lambd)},
     kinks="0 at both ends",

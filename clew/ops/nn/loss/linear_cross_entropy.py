@@ -1,11 +1,18 @@
-"""Cross entropy of a linear layer's scores."""
+"""`linear_cross_entropy`: the cross entropy of a linear layer's scores, all or some at a time."""
 
 from __future__ import annotations
 
+import warnings
+from typing import Any
+
 from clew import errors
+from clew.backend import dtypes
+from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.ops.nn.linear import linear
 from clew.ops.nn.loss.classification import cross_entropy
+from clew.ops.shape.joining import cat
+from clew.source import user_stacklevel
 
 
 def linear_cross_entropy(
@@ -18,7 +25,7 @@ def linear_cross_entropy(
     reduction: str = "mean",
     ignore_index: int | None = None,
     label_smoothing: float = 0.0,
-    options: object = None,
+    options: Any = None,
 ) -> Tensor:
     """`cross_entropy` of `linear(input, linear_weight, linear_bias)`.
 
@@ -28,8 +35,7 @@ def linear_cross_entropy(
         input: (N, features)
         linear_weight, linear_bias: of the linear layer
         target, weight, reduction, ignore_index, label_smoothing: as in `cross_entropy`
-        options: how PyTorch may split the work; here it is done in one piece, and half precision
-            is computed in float32
+        options: `LinearCrossEntropyOptions`: how to split the work; None does it in one piece
 
     Example:
         >>> F.linear_cross_entropy(clew.zeros(4, 8), clew.zeros(3, 8), clew.tensor([0, 1, 2, 0]))
@@ -42,22 +48,21 @@ def linear_cross_entropy(
             "ignore_index cannot be specified when target contains probabilities"
             + errors.at_user_line()
         )
+    ignored = -100 if ignore_index is None else ignore_index
+    if options is not None and _can_split(
+        reduction, label_smoothing, target, out_shape, linear_bias
+    ):
+        return _split_cross_entropy(
+            input, linear_weight, linear_bias, target, weight, reduction, ignored, options
+        )
     bias = None if linear_bias is None else linear_bias.reshape(-1)
-    narrow = input.dtype
-    if options is not None and narrow.is_floating_point and narrow.itemsize < 4:
-        # In pieces, PyTorch adds up in single precision.
-        input, linear_weight = input.float(), linear_weight.float()
-        bias = None if bias is None else bias.float()
-        weight = None if weight is None else weight.float()
-        target = target.float() if target.dtype is narrow else target
     scores = linear(input, linear_weight.reshape(-1, features), bias)
     if len(out_shape) > 1:
         scores = scores.reshape(*scores._array.shape[:-1], *out_shape)
-    loss = cross_entropy(
-        scores, target, weight, ignore_index=-100 if ignore_index is None else ignore_index,
-        reduction=reduction, label_smoothing=label_smoothing,
+    return cross_entropy(
+        scores, target, weight, ignore_index=ignored, reduction=reduction,
+        label_smoothing=label_smoothing,
     )  # fmt: skip
-    return loss if loss.dtype is narrow else loss.to(narrow)
 
 
 def _check_linear_shapes(input: Tensor, linear_weight: Tensor, linear_bias: Tensor | None) -> None:
@@ -82,3 +87,61 @@ def _check_linear_shapes(input: Tensor, linear_weight: Tensor, linear_bias: Tens
     else:
         return
     raise RuntimeError(message + errors.at_user_line())
+
+
+def _can_split(
+    reduction: str, label_smoothing: float, target: Tensor, out_shape: list[int],
+    linear_bias: Tensor | None,
+) -> bool:  # fmt: skip
+    """Whether options have a meaning for these arguments; where they have none, warn of it."""
+    if not label_smoothing and target.dtype is dtypes.int64 and len(out_shape) == 1:
+        return True
+    bias_shape = None if linear_bias is None else linear_bias._array.shape
+    warnings.warn(
+        "linear_cross_entropy: ``options`` ignored; chunked path needs reduction in "
+        "{'mean','sum','none'}, label_smoothing == 0, target.dtype == int64, out_features == (). "
+        f"Got reduction={reduction!r}, label_smoothing={label_smoothing}, target.dtype="
+        f"{target.dtype!r}, out_features={tuple(out_shape[1:])}, tracing=False, "
+        f"linear_bias.shape={bias_shape}.",
+        stacklevel=user_stacklevel(),
+    )
+    return False
+
+
+def _split_cross_entropy(
+    input: Tensor, linear_weight: Tensor, linear_bias: Tensor | None, target: Tensor,
+    weight: Tensor | None, reduction: str, ignored: int, options: Any,
+) -> Tensor:  # fmt: skip
+    """In the dtype that options ask for, and if no gradient is wanted, some rows at a time."""
+    rows = input._array.shape[0] if input._array.ndim == 2 else 1
+    classes, features = linear_weight._array.shape
+    chosen = options._adjust(rows, features, classes, input.dtype, input.device)
+    # The sums of 16-bit numbers that the matrix products make are never rounded to 16 bits.
+    compute = dtypes.float64 if chosen.acc_dtype is dtypes.float64 else dtypes.float32
+    if input.dtype is dtypes.float64:
+        compute = dtypes.float64
+    have = input.dtype
+    given = (input, linear_weight, linear_bias, weight)
+    wants_grad = local.state.grad_enabled and any(
+        each is not None and each.requires_grad for each in given
+    )
+    input, linear_weight = input.to(compute), linear_weight.to(compute)
+    linear_bias = None if linear_bias is None else linear_bias.to(compute)
+    weight = None if weight is None else weight.to(compute)
+
+    def loss(some: Tensor, wanted: Tensor, how: str) -> Tensor:
+        scores = linear(some, linear_weight, linear_bias)
+        return cross_entropy(scores, wanted, weight, ignore_index=ignored, reduction=how)
+
+    size = chosen.batch_chunk_size
+    if wants_grad or rows <= size or input._array.ndim != 2:
+        return loss(input, target, reduction).to(have)
+    starts = range(0, rows, size)
+    losses = cat([loss(input[i : i + size], target[i : i + size], "none") for i in starts])
+    if reduction == "none":
+        return losses.to(have)
+    total = losses.sum()
+    if reduction == "mean":
+        counted = target != ignored
+        total = total / (counted if weight is None else weight[target[counted]]).sum()
+    return total.to(have)

@@ -171,6 +171,8 @@ def _label_gaps(self: Array, target: Array) -> tuple[Array, Array, Array]:
     """
     x, t = _rows(widened(self)), _rows(target)
     listed = np.logical_and.accumulate(t >= 0, axis=1)
+    most = listed.sum(axis=1).max(initial=0)
+    t, listed = t[:, :most], listed[:, :most]
     is_label = np.zeros(x.shape, bool)
     row, column = np.nonzero(listed)
     is_label[row, t[row, column]] = True

@@ -1,0 +1,173 @@
+"""Calls that are wrong in several ways: both libraries name the same mistake, and write nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.twice import outcome, raised, twice
+
+
+def _sources(lib: Any) -> dict[str, Any]:
+    return {"own": None, "other": lib.ones(3), "long": lib.ones(7), "double": lib.ones(3).double()}
+
+
+@twice
+def test_in_place_writes_at_indices(lib: Any) -> Any:
+    # Not with indices that are out of range: PyTorch writes those before them, and then raises.
+    indices = [lib.tensor([0, 1, 2]), lib.tensor([0, 1]), lib.ones(3)]
+    seen: list[Any] = []
+    for needs_grad in (False, True):
+        for index in indices:
+            for given in _sources(lib).values():
+                for dim in (0, 4):
+                    for name in ("index_copy_", "index_add_", "scatter_", "scatter_add_"):
+                        x = lib.arange(3.0).requires_grad_(needs_grad)
+                        source = x if given is None else given
+                        seen += [raised(getattr(x, name), dim, index, source), x.tolist()]
+            x = lib.arange(3.0).requires_grad_(needs_grad)
+            seen += [raised(x.index_fill_, dim, index, 2j), raised(x.masked_fill_, index > 0, 2j)]
+            seen += [raised(x.index_put_, (index,), x), x.tolist()]
+    return seen
+
+
+@twice
+def test_assignments(lib: Any) -> Any:
+    keys: list[Any] = [
+        0, 9, -1, slice(1, None), slice(None), ..., None, True, lib.tensor(0), lib.tensor([0, 1]),
+        lib.tensor([True, False, True]), lib.tensor([], dtype=lib.float32), [0, 2], (0, 0),
+        (0, lib.tensor([1.0])), lib.tensor(1.0), (None, lib.tensor([0])),
+    ]  # fmt: skip
+    seen: list[Any] = []
+    for shape in ((3,), (3, 3), ()):
+        for needs_grad in (False, True):
+            for key in keys:
+                for value in (2.0, 2j, "own", "part", lib.ones(7), lib.ones(3).double()):
+                    x = lib.ones(shape, requires_grad=needs_grad)
+                    if value == "part" and not shape:
+                        continue
+                    what = x if value == "own" else x[0] if value == "part" else value
+                    seen += [raised(x.__setitem__, key, what, words=4), x.tolist(), x._version]
+    return seen
+
+
+@twice
+def test_reading_a_tensor_without_dimensions(lib: Any) -> Any:
+    x = lib.tensor(1.5)
+    keys: list[Any] = [
+        0, 3, -1, slice(None), slice(1, None), (0, 0), (slice(None), 0), (..., 0), (None, 0),
+        lib.tensor(0), lib.tensor([0]), [0], [0, 0], lib.tensor([True]), (True, 0),
+    ]  # fmt: skip
+    return [raised(lambda: x[key], words=4) for key in keys]  # noqa: B023  # called at once
+
+
+@twice
+def test_changes_of_a_leafs_shape(lib: Any) -> Any:
+    x = lib.ones(2, 2, 2, requires_grad=True)
+    return [
+        raised(x.t_), raised(x.squeeze_, 9), raised(x.unsqueeze_, 9), raised(x.transpose_, 0, 9),
+        raised(x.as_strided_, (2,), (1, 1)), raised(lib.ones(2, requires_grad=True).fill_, x),
+        raised(lib.ones(2, dtype=lib.complex64, requires_grad=True).abs_),
+        raised(x.addcmul_, 1, x), raised(x.copy_, lib.ones(7)),
+    ]  # fmt: skip
+
+
+@twice
+def test_results_that_cannot_be_stored(lib: Any) -> Any:
+    seen: list[Any] = []
+    for name in ("bitwise_or_", "fmod_", "remainder_", "floor_divide_", "atan2_"):
+        for dtype in (lib.float64, lib.int64):
+            for other in (2j, lib.ones(2), lib.ones(2, dtype=lib.complex64)):
+                x = lib.ones(2, dtype=dtype)
+                seen += [raised(getattr(x, name), other, words=1), x.tolist()]
+    return seen
+
+
+@twice
+def test_out_of_functions_with_history(lib: Any) -> Any:
+    x, out = lib.ones(2, 2, requires_grad=True), lib.ones(2, 2)
+    calls = [
+        (lib.exp, x), (lib.absolute, x), (lib.div, x, x), (lib.sum, x, 0), (lib.mm, x, x),
+        (lib.cat, [x]), (lib.stack, [x]), (lib.pow, 2, x), (lib.cumsum, x, 0),
+    ]  # fmt: skip
+    return [
+        [raised(function, *args, out=out) for function, *args in calls],
+        raised(lib.zeros, 2, 2, out=x), raised(lib.cat, [x], out=x),
+    ]  # fmt: skip
+
+
+@twice
+def test_reductions_to_the_dtype_of_out(lib: Any) -> Any:
+    seen: list[Any] = []
+    for dtype in (lib.bool, lib.int64, lib.float16, lib.float64):
+        for x in (lib.tensor([1.7, 1.7]), lib.tensor([3, 4]), lib.tensor([True, True])):
+            for function in (lib.sum, lib.prod):
+                out = lib.zeros((), dtype=dtype)
+                seen.append(outcome(lambda: function(x, 0, out=out)))  # noqa: B023  # at once
+    return seen
+
+
+@twice
+def test_integers_have_no_gradient(lib: Any) -> Any:
+    x = lib.ones(2, requires_grad=True)
+    with lib.no_grad():
+        allowed = lib.sum(x, dtype=lib.int32)
+    return [
+        allowed,
+        [raised(getattr(x, name), 0, dtype=lib.int64) for name in ("sum", "prod", "cumsum")],
+    ]
+
+
+@twice
+def test_backward_of_what_has_none(lib: Any) -> Any:
+    x = lib.ones(3, requires_grad=True)
+    results = [x // x, x // 2, lib.heaviside(x, x), x.unique(), x.unique_consecutive()]
+    return [raised(each.sum().backward) for each in results]
+
+
+@twice
+def test_logical_writes_to_leaves(lib: Any) -> Any:
+    seen: list[Any] = []
+    for name in ("logical_not_", "logical_and_", "logical_or_", "logical_xor_"):
+        x = lib.tensor([0.0, 2.0], requires_grad=True)
+        others = () if name == "logical_not_" else (lib.tensor([1.0, 0.0]),)
+        y = getattr(x, name)(*others)
+        seen.append([y is x, x.tolist(), x._version, x.is_leaf, x.requires_grad])
+    return seen
+
+
+@twice
+def test_gradients_that_keep_their_place_in_the_graph(lib: Any) -> Any:
+    names = ("relu", "relu6", "hardtanh", "leaky_relu", "hardshrink", "softshrink")
+    seen: list[Any] = []
+    for name in names:
+        x = lib.tensor([0.5, -2.0, 7.0], requires_grad=True)
+        y = getattr(lib.nn.functional, name)(x)
+        (grad,) = lib.autograd.grad(y, x, lib.ones(3), create_graph=True)
+        seen.append([grad.requires_grad, lib.autograd.grad(grad.sum(), x)])
+    return seen
+
+
+@twice
+def test_nodes_of_the_same_result(lib: Any) -> Any:
+    x, one = lib.ones(4, 1, requires_grad=True), lib.tensor(1.5, requires_grad=True) * 2
+    return [
+        lib.sort(x, dim=0).values.grad_fn.name(), lib.sort(x, stable=True).values.grad_fn.name(),
+        (lib.ones(4) @ x).grad_fn.name(), one.transpose(0, -1).grad_fn.name(), one.mT is one,
+        x.view(x.dtype).requires_grad, x.view(x.dtype)._is_view(),
+        lib.tensor([complex(float("inf"), 0), 1 + 1j]).sgn(),
+    ]  # fmt: skip
+
+
+@twice
+def test_one_value_for_a_mask_is_converted(lib: Any) -> Any:
+    seen: list[Any] = []
+    for dtype in (lib.float32, lib.int64, lib.float16):
+        for value in (lib.tensor([2.5]).double(), lib.tensor(2), lib.tensor([True])):
+            x = lib.ones(3, dtype=dtype)
+            x[x > 0] = value
+            seen.append(x)
+    base = lib.ones(2, requires_grad=True) * 2
+    one = lib.tensor(3.0, dtype=lib.float64, requires_grad=True)
+    base[base > 0] = one
+    base.sum().backward()
+    return [*seen, base, one.grad]
