@@ -55,7 +55,7 @@ def lu_factor(matrices: Array) -> tuple[Array, Array, Array]:
 def permutation_of(pivots: Array, rows: int) -> Array:
     """The order of rows that a sequence of pivots leads to: row i of P^T A is row order[i]."""
     *batch, count = pivots.shape
-    flat = pivots.reshape(math.prod(batch), count).astype(np.int64) - 1
+    flat = pivots.reshape(math.prod(batch), count).astype(np.int64, order="C") - 1
     order = np.tile(np.arange(rows), (len(flat), 1))
     compiled_lu.swap_rows(order, flat)
     return order.reshape(*batch, rows)

@@ -304,3 +304,15 @@ def test_the_determinant_of_one_number_is_linear(lib: Any) -> Any:
     (first,) = lib.autograd.grad(det.square().sum(), a, create_graph=True)
     (second,) = lib.autograd.grad(first.sum(), a)
     return det, first, second
+
+
+@twice
+def test_pivots_that_all_matrices_share(lib: Any) -> Any:
+    a = lib.tensor([[1.0, 2.0, 0.5], [4.0, 3.0, 1.0], [2.0, 8.0, 5.0]])
+    factors, pivots = lib.linalg.lu_factor(a)
+    many = factors.expand(4, 3, 3)
+    return [
+        lib.lu_unpack(many, pivots.expand(4, 3)),
+        lib.vmap(lambda each: lib.lu_unpack(each, pivots))(many),
+        lib.linalg.lu_solve(many, pivots.expand(4, 3), lib.ones(4, 3, 1)),
+    ]
