@@ -88,3 +88,13 @@ def test_randn_into_memory_with_gaps(lib: Any) -> Any:
         seen.append(lib.randn(5, 5, out=out))
         seen.append(lib.rand(2))
     return seen
+
+
+@twice
+def test_indices_into_several_tensors(lib: Any) -> Any:
+    x, out = lib.tensor([0.0, 2.0]), lib.zeros(0, dtype=lib.int64)
+    return [
+        lib.nonzero(x, out=out),
+        outcome(lambda: lib.nonzero(x, as_tuple=True, out=(out,))),
+        outcome(lambda: lib.nonzero(x, out=_int(lib, 1, 1))),
+    ]
