@@ -131,6 +131,7 @@ ROUNDED_AT_EACH_STEP: dict[str, tuple[str, ...]] = {
         "index_reduce.mean",
         "log_softmax",
         "logit",
+        "masked.log_softmax",
         "matrix_exp",
         "nn.functional.adaptive_avg_pool3d",
         "nn.functional.conv_transpose1d",
@@ -233,10 +234,6 @@ SAMPLES_LEFT_OUT: dict[tuple[str, str], tuple[Callable[[Any], bool], str]] = {
     ("as_strided*", "gaps"): (
         _always,
         "with other strides in memory, the strides asked for lead to what is not initialised",
-    ),
-    ("as_strided.partial_views", "*"): (
-        _always,
-        "samples that read storage outside of the tensor given, which translation does not carry",
     ),
     ("__r*__", "*"): (_is_of_a_number, "Python never calls it with a number for `self`"),
     ("native_group_norm", "gaps"): (_always, "torch refuses memory with gaps"),
