@@ -1,8 +1,9 @@
-"""Distances between all pairs of rows of one matrix, and their gradient, compiled.
+"""Distances between rows of one matrix or of two, and their gradient, compiled.
 
-The matrix is given by columns, (columns, rows), so that a vector has the same column of
-neighbouring rows. Pairs (i, j) with i < j are in the order of `torch.pdist`. A task of the
-distances is a number of rows i; a task of the gradient a number of columns, each written by one.
+Matrices are given by columns, (columns, rows), so that a vector has the same column of neighbouring
+rows. The pairs (i, j) of one matrix have i < j and the order of `torch.pdist`; those of two are all.
+A task of the distances is a number of rows i; a task of the gradient a number of columns, each
+written by one.
 """
 
 from __future__ import annotations
@@ -25,18 +26,16 @@ from clew.kernels.codegen.vectors import carrying_loop, lanes_for, vector_loop
 Array = np.ndarray
 # The norms that have kernels.
 NORMS = (0.0, 1.0, 2.0, math.inf)
-_FIELDS = ("*x", "*distances", "*weights", "*out", "rows", "columns")
+_FIELDS = ("*x", "*other", "*distances", "*weights", "*out", "rows", "others", "columns")
 _PAIRS_PER_TASK = 4096
 _DTYPE = {"float": F32, "double": F64}
 
 
 def distances(by_column: Array, p: float) -> Array:
     """The distances of all pairs, from a contiguous float32 or float64 array (columns, rows)."""
-    columns, rows = by_column.shape
+    rows = by_column.shape[1]
     out = np.empty(rows * (rows - 1) // 2, by_column.dtype)
-    context = context_of((by_column, out, out, out), (rows, columns))
-    grain = max(_PAIRS_PER_TASK // max(rows * columns, 1), 1)
-    _function("pdist", TYPES[by_column.dtype], p)(context.ctypes.data, rows, grain)
+    _run("pdist", by_column, by_column, out, out, out, p)
     return out
 
 
@@ -46,12 +45,35 @@ def gradient(by_column: Array, found: Array, weights: Array, p: float) -> Array:
     `found` are the distances; the weights are the gradients by them, for p = 2 already divided by
     the distances.
     """
-    columns, rows = by_column.shape
     out = np.zeros_like(by_column)
-    context = context_of((by_column, found, weights, out), (rows, columns))
-    grain = max(_PAIRS_PER_TASK // max(rows * rows, 1), 1)
-    _function("pdist_slopes", TYPES[by_column.dtype], p)(context.ctypes.data, columns, grain)
+    _run("pdist_slopes", by_column, by_column, found, weights, out, p)
     return out
+
+
+def distances_between(by_column: Array, other: Array, p: float, out: Array) -> None:
+    """Those of all rows of one matrix to all rows of the other one."""
+    _run("cdist", by_column, other, out, out, out, p)
+
+
+def gradient_between(
+    by_column: Array, other: Array, found: Array, weights: Array, p: float
+) -> Array:
+    """The gradient by the first matrix; as `gradient`, with `found` and weights (rows, others)."""
+    out = np.zeros_like(by_column)
+    _run("cdist_slopes", by_column, other, found, weights, out, p)
+    return out
+
+
+def _run(
+    name: str, x: Array, other: Array, found: Array, weights: Array, out: Array, p: float
+) -> None:
+    columns, rows = x.shape
+    context = context_of((x, other, found, weights, out), (rows, other.shape[1], columns))
+    of_columns = name.endswith("slopes")
+    cost = other.shape[1] * (rows if of_columns else columns)
+    count = columns if of_columns else rows
+    function = _function(name, TYPES[x.dtype], p)
+    function(context.ctypes.data, count, max(_PAIRS_PER_TASK // max(cost, 1), 1))
 
 
 @functools.cache
@@ -62,9 +84,9 @@ def _function(name: str, llvm: str, p: float) -> Any:
 
 def module(name: str, llvm: str, p: float) -> str:
     e = Emitter()
-    pairs = _Pairs(e, llvm, p)
+    pairs = _Pairs(e, llvm, p, is_square=name.startswith("cdist"))
     with pairs.function(BODY):
-        (pairs.emit_distances if name == "pdist" else pairs.emit_slopes)()
+        (pairs.emit_slopes if name.endswith("slopes") else pairs.emit_distances)()
     end_module(e, name)
     return e.text()
 
@@ -97,9 +119,9 @@ def _slope(p: float, distance: Any, weight: Any, difference: Any) -> Any:
 class _Pairs(IRBuilder):
     """The loops over pairs; vectors are along the second row of a pair."""
 
-    def __init__(self, e: Emitter, llvm: str, p: float) -> None:
+    def __init__(self, e: Emitter, llvm: str, p: float, is_square: bool) -> None:
         super().__init__(e, llvm)
-        self.p, self.dtype = p, _DTYPE[llvm]
+        self.p, self.dtype, self.is_square = p, _DTYPE[llvm], is_square
         self.lanes = lanes_for([self.dtype])
 
     def formula(self, function: Callable[..., Any], inputs: int) -> list[Expr]:
@@ -109,11 +131,17 @@ class _Pairs(IRBuilder):
     def evaluate(self, roots: list[Expr], *given: str) -> str:
         return self.e.evaluate(roots, lambda expr: given[expr.value])[0]
 
-    def pairs_before(self, i: str) -> str:
-        """The number of pairs before (i, i + 1), less i + 1: where pair (i, 0) would be."""
+    def place_of_row(self, i: str) -> str:
+        """Where pair (i, 0) is, or would be, among the pairs."""
         rows = self.f["rows"]
+        if self.is_square:
+            return self.mul(i, self.f["others"])
         before = self.mul(i, self.sub(self.add(rows, rows), i, "1"))
         return self.sub(self.udiv(before, "2"), i, "1")
+
+    def span(self, i: str) -> tuple[str, str]:
+        """The rows that row i makes pairs with."""
+        return "0" if self.is_square else self.add(i, "1"), self.f["others"]
 
     def difference(self, column: str, first: str, j: str) -> str:
         """The difference of a row's element, in all lanes, and those of other rows."""
@@ -125,14 +153,15 @@ class _Pairs(IRBuilder):
         self.f = f = self.load_context(*_FIELDS)
         add = self.formula(_next_total, 2)
         with self.loop("%begin", "%end") as i:
-            out = self.gep(f["out"], self.pairs_before(i))
+            out = self.gep(f["out"], self.place_of_row(i))
 
             def pairs(j: str, _: list[str], i: str = i, out: str = out) -> list[str]:
                 start = [(e.type_of(self.dtype), e.constant(0.0, self.dtype))]
 
                 def over_columns(k: str, total: list[str]) -> list[str]:
-                    column = self.gep(f["x"], self.mul(k, f["rows"]))
-                    first = e.splat(self.dtype, self.load(self.gep(column, i)))
+                    place = self.add(self.mul(k, f["rows"]), i)
+                    first = e.splat(self.dtype, self.load(self.gep(f["x"], place)))
+                    column = self.gep(f["other"], self.mul(k, f["others"]))
                     return [self.evaluate(add, total[0], self.difference(column, first, j))]
 
                 (total,) = carrying_loop(e, ("0", f["columns"]), 1, over_columns, start)
@@ -141,45 +170,40 @@ class _Pairs(IRBuilder):
                 e.store(self.dtype, total, self.gep(out, j))
                 return []
 
-            vector_loop(e, (self.add(i, "1"), f["rows"]), self.lanes, 1, pairs)
+            vector_loop(e, self.span(i), self.lanes, 1, pairs)
 
     def emit_slopes(self) -> None:
         e = self.e
         self.f = f = self.load_context(*_FIELDS)
-        slope = self.formula(_slope, 3)
         kind = f"<{self.lanes} x {self.llvm}>"
         with self.loop("%begin", "%end") as k:
             column, out = (self.gep(f[name], self.mul(k, f["rows"])) for name in ("x", "out"))
+            other = self.gep(f["other"], self.mul(k, f["others"]))
             with self.loop("0", f["rows"]) as i:
-                first = self.load(self.gep(column, i))
-                before = self.pairs_before(i)
-
-                def pairs(
-                    j: str, total: list[str], first: str = first, before: str = before,
-                    column: str = column, out: str = out,
-                ) -> list[str]:  # fmt: skip
-                    pair = self.add(before, j)
-                    distance, weight = (
-                        e.load(self.dtype, self.gep(f[name], pair))
-                        for name in ("distances", "weights")
-                    )
-                    spread = e.splat(self.dtype, first)
-                    step = self.evaluate(
-                        slope, distance, weight, self.difference(column, spread, j)
-                    )
-                    if e.mask:
-                        truth = e.value_type("i1")
-                        kept = f"{kind} {step}, {kind} zeroinitializer"
-                        step = e.value(f"select {truth} {e.mask}, {kept}")
-                    place = self.gep(out, j)
-                    had = e.load(self.dtype, place)
-                    e.store(self.dtype, e.value(f"fsub {kind} {had}, {step}"), place)
-                    return [e.value(f"fadd {kind} {total[0]}, {step}")]
-
+                first, before = self.load(self.gep(column, i)), self.place_of_row(i)
+                pairs = functools.partial(self.slopes, first, before, other, out)
                 start = [(kind, "zeroinitializer")]
-                span = (self.add(i, "1"), f["rows"])
-                (total,) = vector_loop(e, span, self.lanes, 1, pairs, start)
+                (total,) = vector_loop(e, self.span(i), self.lanes, 1, pairs, start)
                 self.add_to(self.gep(out, i), self.sum_of_lanes(total, kind))
+
+    def slopes(
+        self, first: str, before: str, other: str, out: str, j: str, total: list[str]
+    ) -> list[str]:
+        """A vector of pairs: what they add to row i, and, of one matrix, subtract from rows j."""
+        e, kind = self.e, self.e.type_of(self.dtype)
+        pair = self.add(before, j)
+        addresses = (self.gep(self.f[name], pair) for name in ("distances", "weights"))
+        given = [e.load(self.dtype, address) for address in addresses]
+        spread = e.splat(self.dtype, first)
+        formula = self.formula(_slope, 3)
+        step = self.evaluate(formula, *given, self.difference(other, spread, j))
+        if e.mask:
+            kept = f"{kind} {step}, {kind} zeroinitializer"
+            step = e.value(f"select {e.value_type('i1')} {e.mask}, {kept}")
+        if not self.is_square:
+            had = e.load(self.dtype, self.gep(out, j))
+            e.store(self.dtype, e.value(f"fsub {kind} {had}, {step}"), self.gep(out, j))
+        return [e.value(f"fadd {kind} {total[0]}, {step}")]
 
     def sum_of_lanes(self, vector: str, kind: str) -> str:
         e = self.e

@@ -18,7 +18,6 @@ from clew.kernels.compiled import pair_distances
 from clew.observer import active
 from clew.ops.define.dims import wrap_dim
 from clew.ops.linalg.cdist import direction, is_largest
-from clew.ops.nn.layer_norm import graph_is_wanted
 from clew.ops.shape.views import broadcast_tensors
 
 Array = np.ndarray
@@ -148,7 +147,8 @@ def _row_blocks(rows: int, columns: int) -> Iterator[slice]:
 def _pdist_gradient(g: Tensor, self: Tensor, out: Tensor, p: float) -> Tensor:
     if p == 0:
         return self.new_zeros(self._array.shape)
-    if not graph_is_wanted() and not local.state.dual:
+    state = local.state
+    if not state.grad_enabled and state.intercept is None and not state.dual:
         return wrap(_pdist_gradient_array(g._array, self._array, out._array, p))
     first, second = (wrap(indices) for indices in _pair_indices(self._array.shape[0]))
     difference = self.index_select(0, first) - self.index_select(0, second)
