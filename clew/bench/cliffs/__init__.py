@@ -25,6 +25,7 @@ TABLES: tuple[tuple[str, dict[str, Build], str], ...] = (
     ("shapes", shapes.INDEXING, "fdbhi"),
     ("shapes", shapes.SHAPES, "fdbhi"),
     ("linalg", linalg.LINALG, "fdc"),
+    ("linalg", linalg.LOW_RANK, "fd"),
     ("linalg", linalg.PRODUCTS, "fdbc"),
     ("linalg", linalg.DISTANCES, "fd"),
     ("linalg", linalg.FFT, "fd"),
@@ -49,7 +50,7 @@ logcumsumexp_short nn.functional.softmin_short nn.functional.normalize_short var
 norm_3 norm_inf
 """
 _NO_BFLOAT16 = """
-avg_pool3d avg_pool3d_3 lp_pool3d interpolate_antialias local_response_norm multi_margin_loss
+avg_pool3d avg_pool3d_3 lp_pool3d interpolate_antialias interpolate_antialias_bicubic local_response_norm multi_margin_loss
 multilabel_margin_loss ctc_loss
 """
 # What PyTorch has no kernel for, by dtype.
