@@ -23,6 +23,8 @@ from clew.ops.nn.embedding import (
 from clew.source import user_stacklevel
 
 Array = np.ndarray
+# Elements of the rows that are added at a time.
+_BLOCK = 1 << 15
 
 
 def _bag_ids(indices: Array, offsets: Array) -> Array:
@@ -59,21 +61,35 @@ def _embedding_bag(
     ids = _bag_ids(indices, offsets)
     keep = indices != padding_idx
     rows, ids = indices[keep], ids[keep]
-    vectors = widened(weight)[rows]
-    if per_sample_weights is not None:
-        vectors = vectors * widened(per_sample_weights)[keep][:, None]
-    result = np.zeros((bags, width), vectors.dtype)
-    chosen = np.full((bags, width), -1, np.int64)
+    table = widened(weight)
+    factors = None if per_sample_weights is None else widened(per_sample_weights)[keep][:, None]
+    result = np.zeros((bags, width), table.dtype)
+    # Which rows the maxima came from; sums have no use for it.
+    chosen = np.full((bags, width if mode == "max" else 0), -1, np.int64)
     if rows.size and mode == "max":
+        vectors = table[rows]
         present, starts = np.unique(ids, return_index=True)
         result[present] = np.maximum.reduceat(vectors, starts, axis=0)
         chosen = _first_maxima(vectors, rows, ids, result, chosen)
     elif rows.size:
-        index_add(result[None], np.ascontiguousarray(ids, np.int64), vectors[None])
+        _add_rows(result, ids, table, rows, factors)
     if mode == "mean":
         counts = np.bincount(ids, minlength=bags)
         result /= np.maximum(counts, 1)[:, None].astype(result.dtype)
     return result.astype(weight.dtype, copy=False), chosen
+
+
+def _add_rows(
+    result: Array, ids: Array, table: Array, rows: Array, factors: Array | None
+) -> None:
+    """result[ids] += table[rows], by blocks that stay in the cache."""
+    ids, step = np.ascontiguousarray(ids, np.int64), max(1, _BLOCK // max(1, table.shape[1]))
+    for start in range(0, rows.size, step):
+        part = slice(start, start + step)
+        vectors = table.take(rows[part], axis=0)
+        if factors is not None:
+            vectors = vectors * factors[part]
+        index_add(result[None], ids[part], vectors[None])
 
 
 def _first_maxima(vectors: Array, rows: Array, ids: Array, result: Array, chosen: Array) -> Array:
