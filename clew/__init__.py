@@ -113,8 +113,8 @@ _LAZY = frozenset(
     {
         "_C", "__config__", "__future__", "_dynamo", "_inductor", "_utils", "accelerator",
         "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions",
-        "doctor", "fft", "func", "fx", "hub", "jit", "linalg", "masked", "mps",
-        "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler", "quasirandom",
+        "doctor", "fft", "func", "functional", "fx", "hub", "jit", "linalg", "masked",
+        "mps", "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler", "quasirandom",
         "serialization", "signal", "special", "storage", "testing", "torch_version", "types",
         "utils", "xpu",
     }

@@ -297,6 +297,11 @@ def scalar_overflow(c_name: str) -> RuntimeError:
     )
 
 
+def storage_overflow(sizes: Sequence[int]) -> RuntimeError:
+    text = "Storage size calculation overflowed with sizes=" + shape_list(sizes)
+    return RuntimeError(("Stride calculation overflowed" if 0 in sizes else text) + at_user_line())
+
+
 def overlapping_write() -> RuntimeError:
     return RuntimeError(
         "unsupported operation: more than one element of the written-to tensor refers to a single "

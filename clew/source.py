@@ -21,18 +21,22 @@ INTERNAL_PACKAGES = frozenset({"clew"}) | {
     for name in (
         "amp", "autograd", "backend", "backends", "core", "cpu", "cuda", "distributed",
         "distributions", "distributions.kl", "distributions.transforms", "doctor", "doctor.facts",
-        "doctor.observe", "doctor.report", "doctor.rules", "func", "kernels", "kernels.codegen",
-        "kernels.compiled", "kernels.conv", "kernels.gemm", "kernels.numpy", "kernels.pool",
-        "kernels.runtime", "masked", "nn", "nn.attention", "nn.modules", "nn.parallel", "nn.utils",
-        "ops", "ops.batching", "ops.create", "ops.define", "ops.index", "ops.linalg", "ops.nn",
-        "ops.nn.activation", "ops.nn.loss", "ops.pointwise", "ops.reduce", "ops.shape",
-        "ops.spectral", "ops.tensor", "optim", "optim.lr_scheduler", "profiler", "serialization",
-        "signal", "standin.functorch", "standin.torch", "utils", "utils.data", "utils.data._utils",
-        "utils.tensorboard",
+        "doctor.observe", "doctor.report", "doctor.rules", "func", "fx", "fx.passes", "kernels",
+        "kernels.codegen", "kernels.compiled", "kernels.conv", "kernels.gemm", "kernels.numpy",
+        "kernels.pool", "kernels.runtime", "masked", "nn", "nn.attention", "nn.modules",
+        "nn.parallel", "nn.utils", "ops", "ops.batching", "ops.create", "ops.define", "ops.index",
+        "ops.linalg", "ops.nn", "ops.nn.activation", "ops.nn.loss", "ops.pointwise", "ops.reduce",
+        "ops.shape", "ops.spectral", "ops.tensor", "optim", "optim.lr_scheduler", "profiler",
+        "serialization", "signal", "standin.functorch", "standin.torch", "utils", "utils.data",
+        "utils.data._utils", "utils.tensorboard",
     )
 }  # fmt: skip
 
 _getframe = sys._getframe
+
+# The file of the code that looks for classes and modes which take a function over. It has a frame
+# of its own, with the globals of that function: whoever asks for a caller means the one behind it.
+LOOKS_FIRST = "<clew.core.overrides>"
 
 
 Place = tuple[CodeType, int]

@@ -34,6 +34,7 @@ RANKS: tuple[frozenset[str], ...] = (
             "linalg",
             "masked",
             "fft",
+            "fx",
             "signal",
             "special",
             "random",

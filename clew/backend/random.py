@@ -14,12 +14,15 @@ from __future__ import annotations
 
 import functools
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import numpy.typing as npt
+
+from clew.source import user_stacklevel
 
 from .dtypes import BY_NUMPY
 from .mt19937 import DEFAULT_SEED, Generator, default_generator, engine
@@ -118,7 +121,7 @@ def _check_uniform_bounds(kind: np.dtype[Any], low: float, high: float) -> None:
     largest = float(ml_dtypes.finfo(kind).max)
     for name, bound in (("from", low), ("to", high)):
         if not -largest <= bound <= largest:
-            raise RuntimeError(f"{name} is out of bounds for {kind.name}")
+            raise RuntimeError(f"{name} is out of bounds for {BY_NUMPY[kind].c_name}")
     if low > high:
         raise RuntimeError(
             f"uniform_ expects to return a [from, to) range, but found from={low} > to={high}"
@@ -316,7 +319,16 @@ def _checked_span(kind: np.dtype[Any], low: int, high: int | None) -> tuple[int,
     last = high - 1 if high is not None else _largest_integer(kind)
     for name, bound in (("from", low), ("to - 1", last)):
         if not smallest <= bound <= largest:
-            raise RuntimeError(f"{name} is out of bounds for {kind.name}")
+            raise RuntimeError(f"{name} is out of bounds for {BY_NUMPY[kind].c_name}")
+        if kind in _MANTISSA_BITS and abs(bound) > 2 ** _MANTISSA_BITS[kind]:
+            bits, c_name = _MANTISSA_BITS[kind], BY_NUMPY[kind].c_name
+            warnings.warn(
+                f"{name} is out of bounds [-(2^{bits}), 2^{bits}]. Due to precision limitations "
+                f"{c_name} can support discrete uniform distribution only within this range. This "
+                "warning will become an error in version 1.7 release, please fix the code in "
+                "advance",
+                stacklevel=user_stacklevel(),
+            )
     return low, last - low + 1
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from clew import errors
+from clew.core.overrides import unseen
 
 F = TypeVar("F", bound=Callable[..., Any])
 Types = tuple[Any, ...]
@@ -30,6 +31,8 @@ _LACKING = re.compile(r"([\w.]+)\(\) missing (\d+) required positional arguments
 NUMPY_NAMES = {
     "axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other",
 }  # fmt: skip
+# NumPy's words for an array that no address space holds.
+_TOO_LARGE = ("array is too big", "Maximum allowed dimension exceeded")
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -46,11 +49,15 @@ def typed(function: F, first: int = 1) -> F:
     def checked(*args: Any, **kwargs: Any) -> Any:
         key = (*map(type, args), *kwargs, *map(type, kwargs.values()))
         if key not in known:
+            if unseen(*args, *kwargs.values()):
+                return checked(*args, **kwargs)
             check_arguments(function, args, kwargs, first)
             known.add(key)
         try:
             return function(*args, **kwargs) if kwargs else function(*args)
         except Exception as error:  # whatever it is, the call may explain it
+            if unseen(*args, *kwargs.values()):
+                return checked(*args, **kwargs)
             renamed = by_torch_names(function, kwargs)
             if renamed is not None:
                 return function(*args, **renamed)
@@ -71,6 +78,8 @@ def explained(function: F) -> F:
         try:
             return function(*args, **kwargs)
         except Exception as error:  # whatever it is, the call may explain it
+            if unseen(*args, *kwargs.values()):
+                return explaining(*args, **kwargs)
             renamed = by_torch_names(function, kwargs)
             if renamed is not None:
                 return function(*args, **renamed)
@@ -115,10 +124,21 @@ def explain(
             f"{function.__name__}() missing {lacking[2]} required positional arguments: {names}"
             + errors.at_user_line()
         ) from None
+    if isinstance(error, ValueError) and text.startswith(_TOO_LARGE):
+        raise errors.storage_overflow(_integers((*args, *kwargs.values()))) from None
     # clew's own words end with the user's line; what begins with the argument names no function.
     is_said = "()" in text or (user_line and not text.startswith("argument '"))
     if not (isinstance(error, TypeError) and is_said):
         check_arguments(function, args, kwargs, first, deep=True, called=name)
+
+
+def _integers(values: Sequence[Any]) -> list[int]:
+    """The sizes among the arguments of a function that makes a tensor."""
+    found: list[int] = []
+    for value in values:
+        each = value if isinstance(value, (list, tuple)) else (value,)
+        found += [n for n in each if isinstance(n, int)]
+    return found
 
 
 def check_arguments(

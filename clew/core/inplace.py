@@ -158,10 +158,11 @@ def check_write(
         mask = grad_mask(inputs)
         if mask & 1:
             check_leaf(target, writer)
-    if not may_overlap and repeats_memory(target._array):
-        if not writer.startswith(_WRITE_EXPANDED):
+    if repeats_memory(target._array):
+        if writer.startswith(_WRITE_EXPANDED):
+            _warn_of_expanded(writer)
+        elif not may_overlap:
             raise errors.overlapping_write()
-        _warn_of_expanded(writer)
     return mask
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core import overrides
 from clew.core.arguments import by_torch_names, explain, explained, typed
 from clew.core.casting import without_autocast
 from clew.core.inplace import become, bump_version, repeats_memory
@@ -27,6 +28,7 @@ from clew.source import user_stacklevel
 
 # Everything that `clew/__init__.py` makes available as `clew.<name>`.
 FUNCTIONS: dict[str, Any] = {}
+overrides.overridable("torch", FUNCTIONS)
 
 # What docstrings say of the argument that every function with a tensor as its result takes.
 OUT = "out: the tensor to store the result in; None makes a new one"
@@ -127,6 +129,8 @@ def with_out(
             try:
                 return implementation(*args, **kwargs) if kwargs else positional(*args)
             except Exception as error:  # whatever it is, the call may explain it
+                if overrides.unseen(*args, *kwargs.values()):
+                    return function(*args, **kwargs)
                 renamed = by_torch_names(implementation, kwargs)
                 if renamed is not None:
                     return implementation(*args, **renamed)
@@ -192,10 +196,13 @@ def refuse_history(name: str, args: Any, kwargs: dict[str, Any], out: Any) -> No
         )
 
 
-def deliver(result: Tensor, out: Tensor, function: str) -> Tensor:
-    """Store a result in the tensor that the caller gave a function as `out=`."""
+def deliver(result: Tensor, out: Tensor, function: str, warns: bool = True) -> Tensor:
+    """Store a result in the tensor that the caller gave a function as `out=`.
+
+    `warns`: of an `out` whose elements are lost because it has another shape.
+    """
     _refuse_out(result, out, function)
-    _store(result, out)
+    _store(result, out, warns)
     return out
 
 
@@ -220,9 +227,9 @@ def _refuse_out(result: Tensor, out: Tensor, function: str) -> None:
         raise errors.overlapping_write()
 
 
-def _store(result: Tensor, out: Tensor) -> None:
+def _store(result: Tensor, out: Tensor, warns: bool = True) -> None:
     if out._array.shape != result._array.shape:
-        if out._array.size:
+        if warns and out._array.size:
             warnings.warn(
                 f"An output with one or more elements was resized since it had shape "
                 f"{errors.shape_list(out._array.shape)}, which does not match the required output "

@@ -10,7 +10,6 @@ from clew.serialization.added import (
 from clew.serialization.loading import Locations as MAP_LOCATION
 from clew.serialization.loading import (
     default_restore_location,
-    get_unsafe_globals_in_checkpoint,
     load,
 )
 from clew.serialization.options import (
@@ -23,6 +22,7 @@ from clew.serialization.options import (
     set_default_mmap_options,
 )
 from clew.serialization.saving import DEFAULT_PROTOCOL, MAGIC_NUMBER, PROTOCOL_VERSION, save
+from clew.serialization.unsafe_globals import get_unsafe_globals_in_checkpoint
 
 __all__ = [
     "save", "load", "safetensors", "default_restore_location",

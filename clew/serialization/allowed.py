@@ -134,3 +134,12 @@ def find(module: str, name: str, weights_only: bool) -> Any:
 
 def is_blocked(module: str) -> bool:
     return module.split(".")[0] in _BLOCKED
+
+
+def is_allowed(module: str, name: str, weights_only: bool = True) -> bool:
+    """Whether a file may use a name."""
+    try:
+        find(module, name, weights_only)
+    except KeyError:
+        return False
+    return True

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import mmap
 import os
 import pickle
-import pickletools
 import struct
 import sys
 from collections.abc import Callable
@@ -36,7 +34,7 @@ _HIGHEST_ARCHIVE_VERSION = 10
 Locations = Callable[[Any, str], Any] | device | str | dict[Any, Any] | None
 
 # What interpreting a damaged or foreign pickle can raise.
-_GARBAGE = (
+GARBAGE = (
     UnpicklingError,
     TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError, MemoryError,
     RecursionError, struct.error,
@@ -197,7 +195,7 @@ def _unsupported(module: str, name: str, weights_only: bool) -> str:
     if allowed.is_blocked(module):
         return f"Trying to load unsupported GLOBAL {full} whose module {module} is blocked."
     text = f"Unsupported global: GLOBAL {full} was not an allowed global by default. "
-    if weights_only and _is_allowed(module, name, weights_only=False):
+    if weights_only and allowed.is_allowed(module, name, weights_only=False):
         return text + (
             "Pass weights_only=False to read it: clew then also makes plain data and objects of "
             "its own classes, and still runs no code that the file chooses."
@@ -210,7 +208,7 @@ def _unsupported(module: str, name: str, weights_only: bool) -> str:
     )
 
 
-def _explained(error: Exception) -> Exception:
+def explained(error: Exception) -> Exception:
     """An error of the interpreter, in the words by which programs recognise it."""
     why = str(error) if isinstance(error, UnpicklingError) else f"{type(error).__name__}: {error}"
     return UnpicklingError(
@@ -265,8 +263,8 @@ def load(
         raise ValueError(
             "f must be a file path in order to use the mmap argument" + errors.at_user_line()
         )
-    with _opened(f) as file:
-        beginning = _peek(file)
+    with opened(f) as file:
+        beginning = peek(file)
         if is_archive(beginning):
             archive = ArchiveReader(file, map_into_memory=bool(mmap))
             read = partial(_load_archive, archive)
@@ -286,8 +284,8 @@ def load(
             return read(restore, weights_only, encoding)
         except _FromUser as error:
             raise error.error from None
-        except _GARBAGE as error:
-            raise _explained(error) from error
+        except GARBAGE as error:
+            raise explained(error) from error
 
 
 _NOWHERE = LoadedStorage(np.empty(0, np.uint8), StorageType("", None))
@@ -303,7 +301,7 @@ def _read_pickle_arguments(arguments: dict[str, Any]) -> str:
     return "ascii" if encoding == "ASCII" else str(encoding)
 
 
-def _opened(f: Any) -> AbstractContextManager[IO[bytes]]:
+def opened(f: Any) -> AbstractContextManager[IO[bytes]]:
     if isinstance(f, str | os.PathLike):
         return open(f, "rb")
     for needed in ("read", "seek", "tell"):
@@ -316,7 +314,7 @@ def _opened(f: Any) -> AbstractContextManager[IO[bytes]]:
     return nullcontext(f)
 
 
-def _peek(file: IO[bytes]) -> bytes:
+def peek(file: IO[bytes]) -> bytes:
     """The first bytes from where the file is; it stays there."""
     position = file.tell()
     beginning = file.read(512)
@@ -457,58 +455,3 @@ def _fill(file: IO[bytes], storages: dict[str, LoadedStorage], keys: Any, swap: 
         if swap:
             storage.bytes[:] = swapped(storage.bytes, storage.kind)
         reflect(storage.bytes)
-
-
-# -- what a file would need ------------------------------------------------------------------------
-
-
-def get_unsafe_globals_in_checkpoint(f: str | os.PathLike[str] | IO[bytes]) -> list[str]:
-    """The names that a file uses and that are not allowed; nothing of it is loaded.
-
-    Args:
-        f: a path, or a file open for reading bytes
-
-    Example:
-        >>> from fractions import Fraction
-        >>> clew.save(Fraction(1, 3), "third.pt")
-        >>> clew.serialization.get_unsafe_globals_in_checkpoint("third.pt")
-        ['fractions.Fraction']
-    """
-    with _opened(f) as file:
-        if is_archive(_peek(file)):
-            stream, pickles = io.BytesIO(ArchiveReader(file).read("data.pkl")), 1
-        else:
-            stream, pickles = io.BytesIO(file.read()), 4
-    try:
-        used = {name: None for _ in range(pickles) for name in _names_in_pickle(stream)}
-    except _GARBAGE as error:
-        raise _explained(error) from error
-    return [f"{module}.{name}" for module, name in used if not _is_allowed(module, name)]
-
-
-def _is_allowed(module: str, name: str, weights_only: bool = True) -> bool:
-    try:
-        allowed.find(module, name, weights_only)
-    except KeyError:
-        return False
-    return True
-
-
-def _names_in_pickle(stream: IO[bytes]) -> dict[tuple[str, str], None]:
-    """The names in the next pickle of a stream, in order, without executing it."""
-    names: dict[tuple[str, str], None] = {}
-    texts: list[Any] = []
-    memo: dict[Any, Any] = {}
-    for opcode, argument, _ in pickletools.genops(stream):
-        if opcode.name == "GLOBAL":
-            module, _, name = str(argument).partition(" ")
-            names[module, name] = None
-        elif opcode.name == "STACK_GLOBAL":
-            names[str(texts[-2]), str(texts[-1])] = None
-        elif "UNICODE" in opcode.name:
-            texts.append(argument)
-        elif opcode.name == "MEMOIZE" or opcode.name.endswith("PUT"):
-            memo[len(memo) if argument is None else argument] = texts[-1] if texts else None
-        elif opcode.name.endswith("GET"):
-            texts.append(memo.get(argument))
-    return names

@@ -32,7 +32,7 @@ def _systems(shape: str) -> dict[str, Build]:
 
     def lu_solve(c: Inputs) -> Call:
         a, b = inputs(c)
-        factors, pivots = c.t.linalg.lu_factor(a.detach())  # type: ignore[attr-defined]
+        factors, pivots = c.t.linalg.lu_factor(a.detach())  # type: ignore[attr-defined]  # either library's tensor
         return lambda lu, b: c.t.linalg.lu_solve(lu, pivots, b), [factors.requires_grad_(), b]
 
     def lu_unpack(c: Inputs) -> Call:

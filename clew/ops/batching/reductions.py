@@ -27,10 +27,10 @@ declare(
     "linalg_vector_norm", "hash_tensor",
 )  # fmt: skip
 declare(
-    mechanical(dims=("dim",)), "prod_dim", "_chosen", "max_dim", "min_dim", "sort", "topk",
-    "kthvalue", "median_dim", "nanmedian_dim", "mode", "cumsum", "_linear_recurrence", "cumprod",
-    "logcumsumexp", "_argcummax", "_argcummin", "cummax", "cummin", "argsort", "_argtopk",
-    "_argkthvalue", "_argmedian", "_argmode", "softmax", "log_softmax", "_safe_softmax",
+    mechanical(dims=("dim",)), "prod_dim", "_chosen", "max_dim", "min_dim", "sort", "sort.stable",
+    "topk", "kthvalue", "median_dim", "nanmedian_dim", "mode", "cumsum", "_linear_recurrence",
+    "cumprod", "logcumsumexp", "_argcummax", "_argcummin", "cummax", "cummin", "argsort",
+    "_argtopk", "_argkthvalue", "_argmedian", "_argmode", "softmax", "log_softmax", "_safe_softmax",
     "_softmax_backward_data", "_log_softmax_backward_data", "glu",
 )  # fmt: skip
 declare(mechanical(dims=("dim",), shapes=("sizes",)), "value_selecting_reduction_backward")

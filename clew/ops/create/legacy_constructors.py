@@ -9,8 +9,9 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.backend.device import check_device
+from clew.core.function_modes import DisableTorchFunction
 from clew.core.public import FUNCTIONS, methods, public
-from clew.core.tensor import Size, Tensor, alias, retyped, wrap
+from clew.core.tensor import Size, Tensor, alias, retyped, tangents_of, wrap
 from clew.ops.create.nested_data import array_from_data
 from clew.ops.define.options import checked_size
 from clew.ops.tensor.conversion import LEGACY_NAMES, dtype_of_legacy
@@ -50,6 +51,12 @@ def _construct(args: tuple[Any, ...], dtype: dtypes.dtype, any_dtype: bool = Fal
 
 def _new_tensor(cls: type[Tensor], *args: Any, device: Any = None, **kwargs: Any) -> Any:
     check_device(device)
+    if device is not None and len(args) == 1 and isinstance(args[0], Tensor):
+        raise RuntimeError(
+            "Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not "
+            "supported.  Use torch.tensor(...) or torch.as_tensor(...) instead."
+            + errors.at_user_line()
+        )
     if kwargs:
         raise TypeError(
             "new() received an invalid combination of arguments: it takes no "
@@ -79,8 +86,11 @@ def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
             "possible. Make sure your class inherits from Tensor." + errors.at_user_line()
         )
     result = retyped(self, cls)
-    result._requires_grad = self.requires_grad
+    with DisableTorchFunction():  # as in PyTorch, nothing takes this over
+        result._requires_grad = self.requires_grad
     result._node, result._output_nr, result._view = self._node, self._output_nr, self._view
+    for level, tangent in tangents_of(self).items():
+        level.give(result, tangent)
     return result
 
 
@@ -106,6 +116,11 @@ def new(self: Tensor, *args: Any, size: Any = None, device: Any = None) -> Tenso
         tensor([1., 2.])
     """
     check_device(device)
+    if device is not None and len(args) == 1 and isinstance(args[0], Tensor):
+        raise RuntimeError(
+            "Legacy tensor new of the form tensor.new(tensor, device=device) is not supported.  "
+            "Use torch.as_tensor(...) instead." + errors.at_user_line()
+        )
     if size is not None:
         args = (Size(checked_size("new", size)),)
     return _construct(args, self.dtype)

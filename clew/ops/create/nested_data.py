@@ -15,6 +15,7 @@ from clew.ops.create.from_memory import from_dlpack
 from clew.ops.define.options import checked_number
 
 _NUMBERS = frozenset((bool, int, float, complex))
+_MOST_DIMS = 64  # of NumPy's arrays
 _SCALARS = (bool, int, float, complex, np.generic)
 
 
@@ -28,14 +29,38 @@ def _is_sequence(value: Any) -> bool:
     )
 
 
+def _has_items(value: Any) -> bool:
+    """Whether an object is a sequence for PyTorch: also one that is registered nowhere."""
+    if type(value) in _NUMBERS or isinstance(value, (str, bytes, dict, Tensor, np.generic)):
+        return False
+    kind = type(value)
+    return _is_sequence(value) or (hasattr(kind, "__getitem__") and hasattr(kind, "__len__"))
+
+
+def _items(sequence: Any) -> Any:
+    if _is_sequence(sequence):
+        return sequence
+    try:
+        return [sequence[i] for i in range(len(sequence))]
+    except Exception as error:  # whatever an object of the user's raises
+        raise ValueError(
+            f"could not determine the shape of object type '{type(sequence).__name__}'"
+            + errors.at_user_line()
+        ) from error
+
+
 def _flatten(data: Any) -> tuple[tuple[int, ...], list[Any]]:
     """The shape of nested sequences and their elements in order."""
     shape: list[int] = []
     level: list[Any] = [data]
-    while level and _is_sequence(level[0]) and not _is_zero_dim(level[0]):
+    while level and _has_items(level[0]) and not _is_zero_dim(level[0]):
+        if len(shape) == _MOST_DIMS:
+            raise ValueError(
+                f"too many dimensions '{type(level[0]).__name__}'" + errors.at_user_line()
+            )
         length = len(level[0])
         for each in level:
-            if not _is_sequence(each) or _is_zero_dim(each):
+            if not _has_items(each) or _is_zero_dim(each):
                 raise TypeError(
                     f"not a sequence (got {type(each).__name__} where one of length {length} is "
                     f"expected, at dim {len(shape)})" + errors.at_user_line()
@@ -46,7 +71,7 @@ def _flatten(data: Any) -> tuple[tuple[int, ...], list[Any]]:
                     + errors.at_user_line()
                 )
         shape.append(length)
-        level = list(itertools.chain.from_iterable(level))
+        level = list(itertools.chain.from_iterable(map(_items, level)))
     return tuple(shape), level
 
 
@@ -58,6 +83,8 @@ def _infer_dtype(elements: list[Any]) -> dtypes.dtype:
     """The dtype that holds all elements, by the rules of promotion."""
     found: dtypes.dtype | None = None
     kinds = set(map(type, elements))
+    if not kinds.isdisjoint((list, tuple)):
+        raise _row_among_numbers(elements, None)
     for kind in kinds:
         if kind is Tensor or issubclass(kind, (Tensor, np.ndarray)):
             members = {e.dtype for e in elements if type(e) is kind}
@@ -67,6 +94,20 @@ def _infer_dtype(elements: list[Any]) -> dtypes.dtype:
             member = member if isinstance(member, dtypes.dtype) else dtypes.BY_NUMPY[member]
             found = member if found is None else dtypes.promote_types(found, member)
     return dtypes.get_default_dtype() if found is None else found
+
+
+def _row_among_numbers(elements: list[Any], dtype: dtypes.dtype | None) -> TypeError:
+    rows = [each for each in elements if type(each) in (list, tuple)]
+    name = type(rows[0]).__name__
+    if dtype is None and any(item is row for row in rows for item in row):
+        text = "new(): self-referential lists are incompatible"
+    elif dtype is None and all(isinstance(each, (int, list, tuple)) for each in elements):
+        text = f"'{name}' object cannot be interpreted as an integer"
+    else:
+        text = f"must be real number, not {name}"
+    return TypeError(
+        f"{text}\n  The other elements of its row are numbers." + errors.at_user_line()
+    )
 
 
 def _dtype_of_type(kind: type) -> dtypes.dtype:
@@ -84,11 +125,6 @@ def _dtype_of_type(kind: type) -> dtypes.dtype:
         return dtypes.default_complex()
     if issubclass(kind, str):
         raise TypeError("new(): invalid data type 'str'" + errors.at_user_line())
-    if issubclass(kind, (list, tuple)):
-        raise TypeError(
-            f"'{kind.__name__}' object cannot be interpreted as a number: the other elements of "
-            "its row are numbers" + errors.at_user_line()
-        )
     raise RuntimeError(f"Could not infer dtype of {kind.__name__}" + errors.at_user_line())
 
 
@@ -126,9 +162,11 @@ def _from_protocols(data: Any) -> np.ndarray | None:
 
 def _to_array(elements: list[Any], dtype: dtypes.dtype) -> np.ndarray:
     kinds = set(map(type, elements))
+    if not kinds.isdisjoint((list, tuple)):
+        raise _row_among_numbers(elements, dtype)
     for kind in kinds:
         # NumPy would read None as NaN.
-        if not hasattr(kind, "__float__") and not issubclass(kind, (complex, str, list, tuple)):
+        if not hasattr(kind, "__float__") and not issubclass(kind, (complex, str)):
             raise TypeError(f"must be real number, not {kind.__name__}" + errors.at_user_line())
     if any(issubclass(kind, (Tensor, np.ndarray)) for kind in kinds):
         elements = [_single(e) for e in elements]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from typing import Any, Unpack
 
@@ -257,7 +258,16 @@ def _randint_arguments(
             f"randint() received an invalid combination of arguments - got ({kinds}), but "
             "expected (high, size) or (low, high, size)" + errors.at_user_line()
         )
-    return int(low or 0), int(high), size
+    names = (("low", low or 0), ("high", high))
+    first, last = (_integer(name, value, 1 + (len(args) > 2)) for name, value in names)
+    return first, last, size
+
+
+def _integer(name: str, value: Any, position: int) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise errors.wrong_argument("randint", name, position, "int", value) from None
 
 
 @public(method=False, out=False)

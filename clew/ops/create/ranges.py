@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any, Unpack
 
 import numpy as np
@@ -14,8 +15,16 @@ from clew.core.interception import by_example
 from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.ops.define.dims import is_int
-from clew.ops.define.options import Options, float_dtype, made, overflow, read_dtype
+from clew.ops.define.options import (
+    Options,
+    float_dtype,
+    made,
+    overflow,
+    read_dtype,
+    warn_of_length,
+)
 from clew.ops.shape.joining import cat
+from clew.source import user_stacklevel
 
 Dtype = dtypes.dtype | None
 _COUNTABLE = frozenset(
@@ -85,7 +94,9 @@ def arange(
     if kind is None:
         integers = not any(map(_is_floating, given))
         kind = dtypes.int64 if integers else dtypes.get_default_dtype()
-    return _delivered("arange", _arange_array(first, last, stride, kind), options, out)
+    numbers = _arange_array(first, last, stride, kind)
+    warn_of_length(out, numbers.size)
+    return _delivered("arange", numbers, options, out)
 
 
 def _delivered(function: str, numbers: np.ndarray, options: Options, out: Tensor | None) -> Tensor:
@@ -116,6 +127,8 @@ def _arange_array(first: Any, last: Any, step: Any, kind: dtypes.dtype) -> np.nd
             numbers += first
         return numbers
     count = math.ceil((last - first) / step)
+    if count >= 2**63:
+        raise RuntimeError("invalid size, possible overflow?" + errors.at_user_line())
     if kind.category == dtypes.INTEGER:
         return (np.arange(count) * int(step) + int(first)).astype(kind.np)
     if kind is dtypes.float32:
@@ -175,6 +188,12 @@ def range(
         raise TypeError(
             'range() missing 1 required positional arguments: "end"' + errors.at_user_line()
         )
+    warnings.warn(
+        "torch.range is deprecated and will be removed in a future release because its behavior is "
+        "inconsistent with Python's range builtin. Instead, use torch.arange, which produces "
+        "values in [start, end).",
+        stacklevel=user_stacklevel(),
+    )
     kind = float_dtype("range", dtype, out)
     first, last, stride = _real_bounds("range", start, end, step)
     _check_range(first, last, stride)

@@ -1,6 +1,7 @@
 """The arguments that all functions which make tensors share: size, dtype, device and the like."""
 
 import operator
+import warnings
 from typing import Any, TypedDict
 
 import numpy as np
@@ -15,6 +16,7 @@ from clew.core.tensor import Tensor, wrap
 from clew.kernels.runtime import jit
 from clew.observer import active
 from clew.ops.define.dims import require_bool
+from clew.source import user_stacklevel
 
 
 class Options(TypedDict, total=False):
@@ -165,7 +167,10 @@ def made(
                 f"dtype {result.dtype.scalar_name} does not match dtype of out parameter "
                 f"({out.dtype.scalar_name})" + errors.at_user_line()
             )
-        return deliver(result, out, function)
+        deliver(result, out, function, warns=False)
+        if options.get("requires_grad"):
+            require_grad(out)
+        return out
     result = wrap(array)
     if like is not None and like._is_lifted:
         result = like.alike(result)
@@ -176,6 +181,18 @@ def made(
     if observer is not None:
         observer.tensor_made(result)
     return result
+
+
+def warn_of_length(out: Tensor | None, count: int) -> None:
+    """What `arange` and its kin say of an `out=` for another number of elements."""
+    if out is not None and out._array.size not in (0, count):
+        warnings.warn(
+            f"The number of elements in the out tensor of shape "
+            f"{errors.shape_list(out._array.shape)} is {out._array.size} which does not match the "
+            f"computed number of elements {count}. Note that this may occur as a result of "
+            f"rounding error. The out tensor will be resized to a tensor of shape ({count},).",
+            stacklevel=user_stacklevel(),
+        )
 
 
 def require_grad(tensor: Tensor) -> None:

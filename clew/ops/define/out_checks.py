@@ -202,12 +202,11 @@ def decides_dtype(args: Args, kwargs: Kwargs, out: Tensor) -> None:
     same_or_apart(args, {}, out)
 
 
-def long_out(args: Args, kwargs: Kwargs, out: Tensor) -> None:
-    if out.dtype is not dtypes.int64:
-        raise RuntimeError(
-            "nonzero: Expected out tensor to have scalar type Long but got scalar type"
-            f"{out.dtype.scalar_name}" + errors.at_user_line()
-        )
+def long_words(name: str) -> Words:
+    return lambda want, have: (
+        f"{name}: Expected out tensor to have scalar type Long but got scalar type"
+        f"{have.scalar_name}"
+    )
 
 
 def castable_out(args: Args, kwargs: Kwargs, out: Tensor) -> None:

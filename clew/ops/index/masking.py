@@ -257,7 +257,7 @@ def _nonzero_static(self: np.ndarray, *, size: int, fill_value: int) -> np.ndarr
 NONZERO_STATIC = Op("nonzero_static", _nonzero_static, non_differentiable="integer output")
 
 
-@public(out=out_checks.long_out, differentiable=False)
+@public(accept=out_checks.of_result_dtype(out_checks.long_words("nonzero")), differentiable=False)
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The indices of the elements that are not zero.
 
@@ -342,7 +342,11 @@ def argwhere(input: Tensor) -> Tensor:
     return NONZERO(input)
 
 
-@public(checked=True, out=out_checks.long_out, differentiable=False)
+@public(
+    checked=True,
+    accept=out_checks.of_result_dtype(out_checks.long_words("nonzero_static")),
+    differentiable=False,
+)
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     """The indices of elements that are not zero, in a result whose shape is known beforehand.
 

@@ -10,6 +10,7 @@ from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
+from clew.kernels.numpy import lapack
 from clew.ops.define.out_checks import castable, input_dtype
 from clew.ops.linalg.checks import require_kernel
 from clew.ops.linalg.solve import solve_triangular
@@ -98,9 +99,10 @@ def _no_derivative(g: Any) -> Tensor:
 def _geqrf(self: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     *batch, rows, columns = self.shape
     if not self.size:
-        return self.copy(), np.zeros((*batch, min(rows, columns)), self.dtype)
+        return lapack.by_columns(self.copy()), np.zeros((*batch, min(rows, columns)), self.dtype)
     turned, tau = np.linalg.qr(self, mode="raw")
-    return turned.swapaxes(-2, -1).astype(self.dtype), tau.astype(self.dtype)
+    factors = turned.swapaxes(-2, -1).astype(self.dtype, copy=False)
+    return lapack.by_columns(factors), tau.astype(self.dtype, copy=False)
 
 
 def _ormqr_out_words(want: dtypes.dtype, have: dtypes.dtype) -> str:

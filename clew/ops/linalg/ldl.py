@@ -170,3 +170,13 @@ def _check_solve(LD: Tensor, pivots: Tensor, B: Tensor) -> None:
             f"matrix is {B._array.shape[-2]} by {B._array.shape[-1]}" + errors.at_user_line()
         )
     require_kernel("ldl_solve_kernel_cpu", LD)
+    _check_pivots(np.abs(every_value(pivots)), rows)
+
+
+def _check_pivots(pivots: Array, rows: int) -> None:
+    bound = ">= 1" if (pivots < 1).any() else "<= LD.size(-2)" if (pivots > rows).any() else ""
+    if bound:
+        raise RuntimeError(
+            f"Pivots given to ldl_solve must all satisfy |pivot| {bound}. Did you properly pass "
+            "the result of ldl_factor?" + errors.at_user_line()
+        )

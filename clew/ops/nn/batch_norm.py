@@ -338,7 +338,8 @@ RUNNING_AVERAGE = Row(
 )
 
 
-def _update(running: Tensor, latest: Tensor, momentum: float) -> None:
+def update_running(running: Tensor, latest: Tensor, momentum: float) -> None:
+    """Move a running statistic towards the latest one, in place."""
     if latest._array.dtype is not running._array.dtype:
         latest = latest.to(running.dtype)
     apply_inplace(RUNNING_AVERAGE, running, latest, momentum=momentum)
@@ -355,40 +356,6 @@ def _check_channel_vectors(channels: int, **vectors: Tensor | None) -> None:
                 f"{name} should contain {channels} elements not {vector._array.size}"
                 + errors.at_user_line()
             )
-
-
-@public(method=False, out=False)
-def batch_norm_update_stats(
-    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, momentum: float
-) -> tuple[Tensor, Tensor]:
-    """Means and biased variances of channels; running ones move towards them.
-
-    Args:
-        input: (N, C, ...)
-        running_mean, running_var: the running statistics, which are updated in place, or None
-        momentum: the weight of the new values
-
-    Example:
-        >>> mean = clew.zeros(1)
-        >>> clew.batch_norm_update_stats(clew.tensor([[1.0], [3.0]]), mean, None, 0.5)
-        (tensor([2.]), tensor([1.]))
-        >>> mean
-        tensor([1.])
-    """
-    if not input._array.size:
-        raise RuntimeError(
-            "input tensor must have at least one element, but got input_sizes = "
-            f"{errors.shape_list(input._array.shape)}" + errors.at_user_line()
-        )
-    array = input.detach()
-    dims = (0, *range(2, array._array.ndim))
-    mean, variance = array.mean(dims), array.var(dims, correction=0)
-    count = math.prod(array._array.shape) // max(mean._array.size, 1)
-    if running_mean is not None:
-        _update(running_mean, mean, momentum)
-    if running_var is not None:
-        _update(running_var, variance * (count / max(count - 1, 1)), momentum)
-    return mean, variance
 
 
 @public(method=False, out=False, name="batch_norm")
@@ -488,11 +455,11 @@ def batch_normalized(
         return result
     result, mean, _, variance = BATCH_NORM(input, weight, bias, eps=eps)
     if running_mean is not None:
-        _update(running_mean, mean.detach(), momentum)
+        update_running(running_mean, mean.detach(), momentum)
     if running_var is not None:
         count = input._array.size // max(input._array.shape[1], 1)
         unbiased = variance.detach() * (count / (count - 1) if count > 1 else math.inf)
-        _update(running_var, unbiased, momentum)
+        update_running(running_var, unbiased, momentum)
     return result
 
 

@@ -7,15 +7,12 @@ other two, so gradients of every order are convolutions again.
 
 from __future__ import annotations
 
-import operator
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from clew import errors
-from clew.backend import dtypes
 from clew.core.casting import LOWER, casts
 from clew.core.op import Op
 from clew.core.public import public
@@ -27,6 +24,16 @@ from clew.kernels.numpy.convolution import (
     conv_output_shape,
     conv_transpose_output_shape,
 )
+from clew.ops.nn.convolution_arguments import (
+    Pads,
+    check_operands,
+    check_rank,
+    check_ranks,
+    per_axis,
+    read_padding,
+    read_pads,
+    refuse_empty_space,
+)
 from clew.ops.nn.spatial import (
     Shape,
     batched,
@@ -37,16 +44,11 @@ from clew.ops.nn.spatial import (
     require_tensor,
     unbatched,
 )
-from clew.source import user_stacklevel
 
 Array = np.ndarray
-Pads = tuple[int | tuple[int, int], ...]
 Grads = tuple[Tensor | None, ...]
 
 _NODE = "ConvolutionBackward0"
-# Twice as much, and it is no 64-bit number any more.
-_MOST_PADDING = 2**62 - 1
-_TYPE_NAMES = {"float32": "float", "float64": "double", "int64": "long", "int32": "int"}
 
 
 # -- the three operations, and two with a bias -------------------------------------------------
@@ -189,11 +191,11 @@ def gradient_options(
     """The parameters of a convolution whose gradient is asked for, after a look at all sizes."""
     given = {"stride": stride, "padding": padding, "dilation": dilation}
     options: dict[str, Any] = {
-        name: _per_axis(name, integers(f"conv{dims}d", name, value), dims)
+        name: per_axis(name, integers(f"conv{dims}d", name, value), dims)
         for name, value in given.items()
     }
     options["groups"] = groups
-    _check_ranks(input_size, weight_size)
+    check_ranks(input_size, weight_size)
     expected = located(conv_output_shape)(input_size, weight_size, **options)
     if expected != grad_output._array.shape:
         raise failure(
@@ -208,129 +210,6 @@ def gradient_options(
     return options
 
 
-# -- checks ------------------------------------------------------------------------------------
-
-
-def _per_axis(name: str, values: Shape, dims: int) -> Shape:
-    if len(values) == dims:
-        return values
-    if len(values) == 1:
-        return values * dims
-    raise failure(
-        f"expected {name} to be a single integer value or a list of {dims} values to match the "
-        f"convolution dimensions, but got {name}={errors.shape_list(values)}"
-    )
-
-
-def _check_rank(function: str, input: Tensor, dims: int) -> None:
-    if input._array.ndim not in (dims + 1, dims + 2):
-        raise failure(
-            f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to {function}, but "
-            f"got input of size: {errors.shape_list(input._array.shape)}"
-        )
-
-
-def _check_ranks(size: Shape, shape: Shape) -> None:
-    """Input and weight must have as many dimensions."""
-    if len(shape) != len(size):
-        raise failure(
-            f"Expected {len(shape)}-dimensional input for {len(shape)}-dimensional weight "
-            f"{errors.shape_list(shape)}, but got {len(size)}-dimensional input of size "
-            f"{errors.shape_list(size)} instead"
-        )
-
-
-def _check_operands(
-    input: Tensor, weight: Tensor, bias: Tensor | None, groups: int, transposed: bool
-) -> None:
-    """Ranks, bias and dtypes, as far as the kernels do not look at them themselves."""
-    shape, size = weight._array.shape, input._array.shape
-    groups = operator.index(groups)
-    _check_ranks(size, shape)
-    if bias is not None:
-        _check_bias(input, shape, bias, groups, transposed)
-    if weight._array.dtype != input._array.dtype:
-        raise failure(
-            f"expected scalar type {input.dtype.scalar_name} but found {weight.dtype.scalar_name}"
-        )
-    _check_dtype(input, transposed)
-
-
-def _refuse_empty_space(size: Shape) -> None:
-    if 0 in size[2:]:
-        raise failure(
-            f"Only zero batch or zero channel inputs are supported, but got input shape: "
-            f"{errors.shape_list(size)}"
-        )
-
-
-def _check_bias(
-    input: Tensor, weight_shape: Shape, bias: Tensor, groups: int, transposed: bool
-) -> None:
-    channels = weight_shape[1] * groups if transposed else weight_shape[0]
-    if bias._array.shape != (channels,):
-        kind = "transposed=1, weight" if transposed else "weight"
-        raise failure(
-            f"Given {kind} of size {errors.shape_list(weight_shape)}, expected bias to be "
-            f"1-dimensional with {channels} elements, but got bias of size "
-            f"{errors.shape_list(bias._array.shape)} instead"
-        )
-    if bias._array.dtype != input._array.dtype:
-        have, other = (_TYPE_NAMES.get(t.dtype.name, t.dtype.name) for t in (input, bias))
-        raise failure(f"Input type ({have}) and bias type ({other}) should be the same")
-
-
-def _check_dtype(input: Tensor, transposed: bool) -> None:
-    kind = input.dtype
-    if kind.category >= dtypes.FLOAT:
-        return
-    dims = input._array.ndim - 2
-    if transposed and kind is not dtypes.int64:
-        raise errors.no_kernel(f"slow_conv_transpose{max(dims, 2)}d_out_cpu", input.dtype)
-    if kind.category == dtypes.BOOL:
-        raise errors.no_kernel("slow_conv2d_cpu" if dims < 3 else "compute_columns3d", input.dtype)
-
-
-def _same_padding(weight: Tensor, stride: Shape, dilation: Shape) -> Pads:
-    """(before, after) on each axis so that the output has the input's size."""
-    if any(step != 1 for step in stride):
-        raise failure("padding='same' is not supported for strided convolutions")
-    kernel = weight._array.shape[2:]
-    if len(dilation) not in (1, len(kernel)):
-        raise failure(f"dilation cannot broadcast to {len(kernel)} dimensions")
-    totals = [d * (k - 1) for d, k in zip(_per_axis("dilation", dilation, len(kernel)), kernel)]
-    if any(total % 2 for total in totals):
-        warnings.warn(
-            "Using padding='same' with even kernel lengths and odd dilation may require a "
-            "zero-padded copy of the input be created",
-            stacklevel=user_stacklevel(),
-        )
-    return tuple((total // 2, total - total // 2) for total in totals)
-
-
-def _pads(function: str, padding: Any, dims: int) -> Shape:
-    pads = _per_axis("padding", integers(function, "padding", padding), dims)
-    if pads and max(pads) > _MOST_PADDING:
-        dim = next(dim for dim, value in enumerate(pads) if value > _MOST_PADDING)
-        raise failure(
-            f"Given padding={pads[dim]} at dimension {dim} , expected padding to be at most "
-            f"{_MOST_PADDING}"
-        )
-    return pads
-
-
-def _read_padding(
-    function: str, padding: Any, weight: Tensor, stride: Shape, dilation: Shape
-) -> Pads:
-    if type(padding) is not str:
-        return _pads(function, padding, weight._array.ndim - 2)
-    if padding == "same":
-        return _same_padding(weight, stride, dilation)
-    if padding == "valid":
-        return (0,) * (weight._array.ndim - 2)
-    raise failure(f"Invalid padding string: '{padding}'")
-
-
 # -- the functions -----------------------------------------------------------------------------
 
 
@@ -338,11 +217,11 @@ def _run(
     input: Tensor, weight: Tensor, bias: Tensor | None, stride: Shape, padding: Pads,
     dilation: Shape, groups: int,
 ) -> Tensor:  # fmt: skip
-    _check_operands(input, weight, bias, groups, transposed=False)
+    check_operands(input, weight, bias, groups, transposed=False)
     options = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
     if 0 in input._array.shape:
         located(conv_output_shape)(input._array.shape, weight._array.shape, **options)
-        _refuse_empty_space(input._array.shape)
+        refuse_empty_space(input._array.shape)
     result: Tensor
     if bias is None:
         result = CONVOLUTION(input, weight, **options)
@@ -355,12 +234,12 @@ def _run_transposed(
     input: Tensor, weight: Tensor, bias: Tensor | None, stride: Shape, padding: Pads,
     output_padding: Shape, dilation: Shape, groups: int,
 ) -> Tensor:  # fmt: skip
-    _check_operands(input, weight, bias, groups, transposed=True)
+    check_operands(input, weight, bias, groups, transposed=True)
     options = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
     shape = located(conv_transpose_output_shape)(
         input._array.shape, weight._array.shape, output_padding=output_padding, **options
     )
-    _refuse_empty_space(input._array.shape)
+    refuse_empty_space(input._array.shape)
     result: Tensor
     if bias is None:
         result = CONVOLUTION_TRANSPOSE(input, weight, output_shape=shape, **options)
@@ -426,14 +305,14 @@ def _forward_function(dims: int) -> Callable[..., Tensor]:
         padding: Any = 0, dilation: Any = 1, groups: int = 1,
     ) -> Tensor:  # fmt: skip
         _check_tensors(function, input, weight, bias)
-        _check_rank(function, input, dims)
+        check_rank(function, input, dims)
         axes = weight._array.ndim - 2
         steps = integers(function, "stride", stride)
         spacing = integers(function, "dilation", dilation)
         if len(steps) != axes or axes != dims:
-            steps = _per_axis("stride", steps if len(steps) > 1 else steps * dims, axes)
-        pads = _read_padding(function, padding, weight, steps, spacing)
-        spacing = _per_axis("dilation", spacing, axes)
+            steps = per_axis("stride", steps if len(steps) > 1 else steps * dims, axes)
+        pads = read_padding(function, padding, weight, steps, spacing)
+        spacing = per_axis("dilation", spacing, axes)
         batch, was_batched = batched(input, dims)
         return unbatched(_run(batch, weight, bias, steps, pads, spacing, groups), was_batched)
 
@@ -450,14 +329,14 @@ def _transposed_function(dims: int) -> Callable[..., Tensor]:
         padding: Any = 0, output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
     ) -> Tensor:  # fmt: skip
         _check_tensors(function, input, weight, bias)
-        _check_rank(function, input, dims)
+        check_rank(function, input, dims)
         axes = weight._array.ndim - 2
         steps = integers(function, "stride", stride)
-        steps = _per_axis("stride", steps if len(steps) > 1 else steps * dims, axes)
-        pads = _pads(function, padding, axes)
+        steps = per_axis("stride", steps if len(steps) > 1 else steps * dims, axes)
+        pads = read_pads(function, padding, axes)
         extra = integers(function, "output_padding", output_padding)
-        extra = _per_axis("output_padding", extra, axes)
-        spacing = _per_axis("dilation", integers(function, "dilation", dilation), axes)
+        extra = per_axis("output_padding", extra, axes)
+        spacing = per_axis("dilation", integers(function, "dilation", dilation), axes)
         batch, was_batched = batched(input, dims)
         result = _run_transposed(batch, weight, bias, steps, pads, extra, spacing, groups)
         return unbatched(result, was_batched)
@@ -484,7 +363,7 @@ def convolution(
         "output_padding": output_padding,
     }  # fmt: skip
     read = {
-        name: _per_axis(name, integers("convolution", name, value), dims)
+        name: per_axis(name, integers("convolution", name, value), dims)
         for name, value in given.items()
     }
     if not transposed:

@@ -217,7 +217,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
         )
     if input.dtype.category != dtypes.FLOAT:
         raise RuntimeError("pdist only supports floating-point dtypes" + errors.at_user_line())
-    if input.dtype.itemsize < 4:
+    if input.dtype.itemsize < 4 and input._array.shape[0] > 1 and input._array.size:
         raise errors.no_kernel("pdist", input.dtype)
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values" + errors.at_user_line())

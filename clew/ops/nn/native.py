@@ -2,17 +2,52 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from clew import errors
 from clew.core.public import public
 from clew.core.tensor import Tensor
-from clew.ops.nn.batch_norm import BATCH_NORM, batch_normalized
+from clew.ops.nn.batch_norm import BATCH_NORM, batch_normalized, update_running
 from clew.ops.nn.group_norm import GROUP_NORM
 from clew.ops.nn.layer_norm import LAYER_NORM, check_layer_norm, check_norm_dtypes
 
 # -- normalizations ------------------------------------------------------------------------------
+
+
+@public(method=False, out=False)
+def batch_norm_update_stats(
+    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, momentum: float
+) -> tuple[Tensor, Tensor]:
+    """Means and biased variances of channels; running ones move towards them.
+
+    Args:
+        input: (N, C, ...)
+        running_mean, running_var: the running statistics, which are updated in place, or None
+        momentum: the weight of the new values
+
+    Example:
+        >>> mean = clew.zeros(1)
+        >>> clew.batch_norm_update_stats(clew.tensor([[1.0], [3.0]]), mean, None, 0.5)
+        (tensor([2.]), tensor([1.]))
+        >>> mean
+        tensor([1.])
+    """
+    if not input._array.size:
+        raise RuntimeError(
+            "input tensor must have at least one element, but got input_sizes = "
+            f"{errors.shape_list(input._array.shape)}" + errors.at_user_line()
+        )
+    array = input.detach()
+    dims = (0, *range(2, array._array.ndim))
+    mean, variance = array.mean(dims), array.var(dims, correction=0)
+    count = math.prod(array._array.shape) // max(mean._array.size, 1)
+    if running_mean is not None:
+        update_running(running_mean, mean, momentum)
+    if running_var is not None:
+        update_running(running_var, variance * (count / max(count - 1, 1)), momentum)
+    return mean, variance
 
 
 @public(method=False, out=False)

@@ -395,11 +395,6 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
         tensor([[0.6000, 0.8000],
                 [0.3000, 0.4000]])
     """
-    if input.dtype.category < dtypes.FLOAT:
-        raise RuntimeError(
-            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
-            f"{input.dtype.scalar_name}" + errors.at_user_line()
-        )
     if p <= 0:
         raise RuntimeError("renorm: non-positive-norm not supported" + errors.at_user_line())
     if maxnorm < 0:
@@ -410,5 +405,10 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
         raise RuntimeError(
             f"renorm: input needs at least 2 dimensions, got {input._array.ndim} dimensions"
             + errors.at_user_line()
+        )
+    if input.dtype.category < dtypes.FLOAT:
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+            f"{input.dtype.scalar_name}" + errors.at_user_line()
         )
     return RENORM(input, p=float(p), dim=wrap_dim(dim, input._array.ndim), maxnorm=float(maxnorm))

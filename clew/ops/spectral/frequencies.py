@@ -9,7 +9,7 @@ import numpy as np
 from clew.core.arguments import typed
 from clew.core.tensor import Tensor
 from clew.ops.define.dims import wrap_dim
-from clew.ops.define.options import Options, float_dtype, made
+from clew.ops.define.options import Options, float_dtype, made, warn_of_length
 from clew.ops.spectral.fft import Axes
 
 
@@ -35,6 +35,7 @@ def fftfreq(
         tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
     kind = float_dtype("fft_fftfreq", dtype, out)
+    warn_of_length(out, n)
     frequencies = np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
     return made("fft_fftfreq", (frequencies * (1.0 / (n * d))).astype(kind.np), options, out)
 
@@ -62,6 +63,7 @@ def rfftfreq(
     """
     kind = float_dtype("fft_rfftfreq", dtype, out)
     frequencies = np.arange(n // 2 + 1) * (1.0 / (n * d))
+    warn_of_length(out, frequencies.size)
     return made("fft_rfftfreq", frequencies.astype(kind.np), options, out)
 
 

@@ -103,7 +103,7 @@ class UntypedStorage:
 
     @property
     def filename(self) -> str | None:
-        """The file that the memory is mapped from, if it is."""
+        """The file that writes to the memory go to, if they do."""
         return self._filename
 
     @property
@@ -365,7 +365,7 @@ class UntypedStorage:
             nbytes: how many bytes of it
         """
         storage = cls._over(mapped_file(filename, shared, nbytes), fixed=True)
-        storage._filename = os.fspath(filename)
+        storage._filename = os.fspath(filename) if shared else None
         return storage
 
     @classmethod

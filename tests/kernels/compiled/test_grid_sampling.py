@@ -23,7 +23,7 @@ MODES = [
 
 
 def _both(x: torch.Tensor, grid: torch.Tensor, *options: object) -> tuple[np.ndarray, np.ndarray]:
-    theirs = torch.nn.functional.grid_sample(x, grid, *options)  # type: ignore[arg-type]
+    theirs = torch.nn.functional.grid_sample(x, grid, *options)  # type: ignore[arg-type]  # a table of options
     given = (clew.from_numpy(each.numpy()) for each in (x, grid))
     ours = clew.nn.functional.grid_sample(*given, *options)
     return ours.numpy(), theirs.numpy()

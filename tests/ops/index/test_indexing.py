@@ -379,3 +379,12 @@ def test_reducing_dtypes(name: str, reduce: str, dtype: str) -> None:
     else:
         assert error is None, error
         oracle.assert_same(ours, theirs)
+
+
+def test_complex_products_into_places_round_as_products() -> None:
+    base, values = clew.randn(3, dtype=clew.complex64), clew.randn(40, dtype=clew.complex64)
+    places = clew.arange(40) % 3
+    expected = base.clone()
+    for place, value in zip(places.tolist(), values, strict=True):
+        expected[place] = expected[place] * value
+    assert clew.equal(base.scatter_reduce(0, places, values, "prod"), expected)

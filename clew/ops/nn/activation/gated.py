@@ -199,6 +199,7 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
         >>> F.silu(clew.tensor([-1.0, 0.0, 1.0]))
         tensor([-0.2689,  0.0000,  0.7311])
     """
+    require_tensor("silu", input)
     if input.dtype.is_complex:
         refuse_complex_history("silu", input)
     return run(SILU, input, inplace)
