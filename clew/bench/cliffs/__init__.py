@@ -50,8 +50,8 @@ logcumsumexp_short nn.functional.softmin_short nn.functional.normalize_short var
 norm_3 norm_inf
 """
 _NO_BFLOAT16 = """
-avg_pool3d avg_pool3d_3 lp_pool3d interpolate_antialias interpolate_antialias_bicubic local_response_norm multi_margin_loss
-multilabel_margin_loss ctc_loss
+avg_pool3d avg_pool3d_3 lp_pool3d interpolate_antialias interpolate_antialias_bicubic
+local_response_norm multi_margin_loss multilabel_margin_loss ctc_loss
 """
 # What PyTorch has no kernel for, by dtype.
 _WITHOUT = {"i": frozenset(_NO_INTEGERS.split()), "b": frozenset(_NO_BFLOAT16.split())}

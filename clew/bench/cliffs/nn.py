@@ -82,6 +82,11 @@ def _fractional(axes: int) -> Callable[[Inputs], Callable[..., Any]]:
     return lambda c: lambda x: named(c.t, f"nn.functional.fractional_max_pool{axes}d")(x, 2, 4)
 
 
+def _of_pixels(c: Inputs) -> Callable[..., Any]:
+    target = c.integers(c.image[1], (c.image[0], *c.image[2:]))
+    return lambda x: c.t.nn.functional.nll_loss(x, target)
+
+
 def _enlarged(mode: str) -> Callable[[Inputs], Callable[..., Any]]:
     return _pool("interpolate", scale_factor=1.7, mode=mode)
 
@@ -101,9 +106,7 @@ IMAGES: dict[str, Build] = {
             "interpolate_antialias_bicubic": _pool(
                 "interpolate", scale_factor=0.6, mode="bicubic", antialias=True
             ),
-            "nll_loss2d": lambda c: (lambda target: lambda x: c.t.nn.functional.nll_loss(x, target))(
-                c.integers(c.image[1], (c.image[0], *c.image[2:]))
-            ),
+            "nll_loss2d": _of_pixels,
             "unfold": _pool("unfold", 3, padding=1),
             "unfold_stride": _pool("unfold", 2, stride=2),
             "fold": lambda c: lambda x: c.t.nn.functional.fold(

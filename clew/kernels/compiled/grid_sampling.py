@@ -303,7 +303,9 @@ class _Gradient(_WeightedSums):
                 at = self.add(start, flat)
                 if of_grid:
                     value = load_real(self, self.gep(f["x"], at))
-                    updated.append(f"{Real(self, totals[number]) + (g * value).where(is_inside, 0.0)}")
+                    updated.append(
+                        f"{Real(self, totals[number]) + (g * value).where(is_inside, 0.0)}"
+                    )
                 if of_x:
                     term = (g if weight is None else g * weight).where(is_inside, 0.0)
                     self.add_to(self.gep(f["of_x"], at), f"{term}")

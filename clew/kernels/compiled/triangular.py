@@ -75,7 +75,9 @@ class _Substitution(MatrixBuilder):
 
     def coefficient(self, row: str, column: str) -> str:
         f = self.f
-        return self.place(self.a, self.add(self.mul(row, f["a_row"]), self.mul(column, f["a_column"])))
+        return self.place(
+            self.a, self.add(self.mul(row, f["a_row"]), self.mul(column, f["a_column"]))
+        )
 
     def row(self, row: str) -> str:
         return self.place(self.x, self.mul(row, self.f["x_row"]))

@@ -49,9 +49,7 @@ def _chebyshev(
     result = np.empty_like(x)
     result[inside] = wave(degree[inside].astype(x.dtype), np.arccos(x[inside]))
     rest = x[~inside]
-    result[~inside] = recurrence(
-        "chebyshev", _chebyshev_step, rest, degree[~inside], first(rest)
-    )
+    result[~inside] = recurrence("chebyshev", _chebyshev_step, rest, degree[~inside], first(rest))
     return result
 
 

@@ -16,7 +16,6 @@ from clew.backend.dtypes import LOW_PRECISION
 from clew.kernels.codegen.builder import TYPES
 from clew.kernels.compiled import gather_scatter
 
-
 # With so many elements to each position, only those that are added to are converted.
 _SPARSE = 16
 
@@ -62,7 +61,8 @@ def _add_to_few(target: np.ndarray, positions: np.ndarray, values: np.ndarray) -
     touched, which = np.unique(positions, return_inverse=True)
     flat = target.reshape(-1)
     sums = flat[touched].astype(np.float32)
-    np.add.at(sums, which.ravel(), np.broadcast_to(values, positions.shape).astype(np.float32).ravel())
+    spread = np.broadcast_to(values, positions.shape).astype(np.float32)
+    np.add.at(sums, which.ravel(), spread.ravel())
     flat[touched] = sums
     return target
 

@@ -11,7 +11,7 @@ from clew.backend import dtypes
 from clew.core.arguments import typed
 from clew.core.op import Op
 from clew.core.tensor import Tensor, every_value, wrap
-from clew.kernels.compiled.gather_scatter import index_add
+from clew.kernels.compiled.gather_scatter import add_rows, index_add
 from clew.kernels.numpy.arrays import widened
 from clew.ops.nn.embedding import (
     EMBEDDING,
@@ -23,8 +23,6 @@ from clew.ops.nn.embedding import (
 from clew.source import user_stacklevel
 
 Array = np.ndarray
-# Elements of the rows that are added at a time.
-_BLOCK = 1 << 15
 
 
 def _bag_ids(indices: Array, offsets: Array) -> Array:
@@ -72,24 +70,16 @@ def _embedding_bag(
         result[present] = np.maximum.reduceat(vectors, starts, axis=0)
         chosen = _first_maxima(vectors, rows, ids, result, chosen)
     elif rows.size:
-        _add_rows(result, ids, table, rows, factors)
+        ids = np.ascontiguousarray(ids, np.int64)
+        if factors is None:
+            table = np.ascontiguousarray(table)
+            add_rows(result[None], ids, table[None], np.ascontiguousarray(rows, np.int64))
+        else:
+            index_add(result[None], ids, (table[rows] * factors)[None])
     if mode == "mean":
         counts = np.bincount(ids, minlength=bags)
         result /= np.maximum(counts, 1)[:, None].astype(result.dtype)
     return result.astype(weight.dtype, copy=False), chosen
-
-
-def _add_rows(
-    result: Array, ids: Array, table: Array, rows: Array, factors: Array | None
-) -> None:
-    """result[ids] += table[rows], by blocks that stay in the cache."""
-    ids, step = np.ascontiguousarray(ids, np.int64), max(1, _BLOCK // max(1, table.shape[1]))
-    for start in range(0, rows.size, step):
-        part = slice(start, start + step)
-        vectors = table.take(rows[part], axis=0)
-        if factors is not None:
-            vectors = vectors * factors[part]
-        index_add(result[None], ids[part], vectors[None])
 
 
 def _first_maxima(vectors: Array, rows: Array, ids: Array, result: Array, chosen: Array) -> Array:

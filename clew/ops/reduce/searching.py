@@ -240,7 +240,8 @@ def _searchsorted(
             sequence = np.take_along_axis(sequence, sorter, -1)
         same = np.result_type(sequence, values)
         if same in bisection.TYPES:
-            places = bisection.bisect(sequence.astype(same, copy=False), values.astype(same, copy=False), right)
+            both = (each.astype(same, copy=False) for each in (sequence, values))
+            places = bisection.bisect(*both, right)
         else:
             places = _bisect(sequence, values, right)
     return np.asarray(places).astype(np.int32 if out_int32 else np.int64, copy=False)
