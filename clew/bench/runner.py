@@ -80,7 +80,7 @@ class EngineProcess:
 
     def ask(self, limit: float | None = None, **request: Any) -> dict[str, Any]:
         """The reply; an error if there is none after `limit` seconds: a new process then starts."""
-        assert self._process.stdin is not None
+        assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
         if limit is not None and not select.select([self._process.stdout], [], [], limit)[0]:

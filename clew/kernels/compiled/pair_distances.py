@@ -1,9 +1,8 @@
 """Distances between rows of one matrix or of two, and their gradient, compiled.
 
 Matrices are given by columns, (columns, rows), so that a vector has the same column of neighbouring
-rows. The pairs (i, j) of one matrix have i < j and the order of `torch.pdist`; those of two are all.
-A task of the distances is a number of rows i; a task of the gradient a number of columns, each
-written by one.
+rows. The pairs (i, j) of one matrix have i < j and the order of `torch.pdist`; of two matrices all
+are pairs. A task of the distances is a number of rows i, of the gradient a number of columns.
 """
 
 from __future__ import annotations

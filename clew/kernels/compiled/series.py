@@ -32,7 +32,7 @@ _RECURRENCE_FIELDS = ("*x", "*degree", "*first", "*out")
 
 
 def chebyshev(coefficients: Array, t: Array) -> Array:
-    """The series sum c_k T_k(t), by Clenshaw's recurrence; all float64."""
+    """The series sum c_k T_k(t) of two or more terms, by Clenshaw's recurrence; all float64."""
     return _evaluated("chebyshev_series", coefficients, t)
 
 
@@ -43,7 +43,7 @@ def polynomial(coefficients: Array, x: Array) -> Array:
 
 def _evaluated(name: str, coefficients: Array, t: Array) -> Array:
     coefficients, given = np.ascontiguousarray(coefficients), np.ascontiguousarray(t)
-    out = np.empty(given.shape)
+    out = np.empty(np.shape(t))
     context = context_of((coefficients, given, out), (len(coefficients),))
     _series_function(name)(context.ctypes.data, out.size, _GRAIN)
     return out

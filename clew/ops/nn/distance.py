@@ -132,7 +132,7 @@ def _pdist(self: Array, *, p: float) -> Array:
         size = np.abs(self[block, None] - self[block.start :])
         distance = (size**p).sum(-1) ** (1 / p)
         first, second = _pair_indices(rows - block.start)
-        inside = np.count_nonzero(first < block.stop - block.start)
+        inside = int(np.count_nonzero(first < block.stop - block.start))
         result[done : done + inside] = distance[first[:inside], second[:inside]]
         done += inside
     return result

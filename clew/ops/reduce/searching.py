@@ -240,8 +240,8 @@ def _searchsorted(
             sequence = np.take_along_axis(sequence, sorter, -1)
         same = np.result_type(sequence, values)
         if same in bisection.TYPES:
-            both = (each.astype(same, copy=False) for each in (sequence, values))
-            places = bisection.bisect(*both, right)
+            sequence, values = (each.astype(same, copy=False) for each in (sequence, values))
+            places = bisection.bisect(sequence, values, right)
         else:
             places = _bisect(sequence, values, right)
     return np.asarray(places).astype(np.int32 if out_int32 else np.int64, copy=False)
