@@ -31,12 +31,7 @@ ABSENT = {
     "Tensor.resize": "removed in favour of resize_: the counted calls are those of images",
     "torch.jagged": _NUMBERS_ONLY,
     "torch.nested": _NUMBERS_ONLY,
-    "torch.distributed.rpc": _ONE_PROCESS,
     "torch.distributed.autograd": _ONE_PROCESS,
-    "torch.distributed.nn.RemoteModule": _ONE_PROCESS,
-    "torch.distributed.optim": _ONE_PROCESS,
-    "torch.library": "operations are defined with autograd.Function",
-    "torch.nn.attention.flex_attention": "it needs batching of functions",
 }
 
 MISSING = object()

@@ -8,7 +8,8 @@ from typing import Any
 
 from clew.core.state import local
 from clew.core.tensor import Tensor
-from clew.ops.aten import OpOverloadPacket, packet
+from clew.ops.aten import packet
+from clew.ops.namespaces import OpOverloadPacket
 from clew.utils._python_dispatch import OpCall, TorchDispatchMode
 
 __all__ = ["FlopCounterMode", "register_flop_formula"]
