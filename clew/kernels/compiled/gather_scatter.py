@@ -18,14 +18,14 @@ from clew.kernels.codegen.image_rows import ImageRowBuilder
 from clew.kernels.codegen.loops import end_module
 
 Array = np.ndarray
-FIELDS = ("*target", "*index", "*values", "length", "count", "inner", "width", "blocks")
+FIELDS = ("*target", "*index", "*values", "*rows", "length", "count", "inner", "width", "blocks")
 # With fewer outer positions than this, inner positions are cut into blocks, to have enough tasks.
 _FEW_OUTER = 8
 _MIN_WIDTH, _MAX_WIDTH = 16, 512
 _ELEMENTS_PER_TASK = 16384
 # The scalar loop over elements is unrolled.
 _UNROLL = 4
-KINDS = ("gather", "scatter", "scatter_add", "index_add")
+KINDS = ("gather", "scatter", "scatter_add", "index_add", "add_rows")
 
 
 def gather(source: Array, index: Array) -> Array:
@@ -50,16 +50,23 @@ def index_add(target: Array, index: Array, values: Array) -> None:
     _run("index_add", target, index, values)
 
 
-def _run(kind: str, target: Array, index: Array, values: Array) -> None:
+def add_rows(target: Array, index: Array, values: Array, rows: Array) -> None:
+    """target[0, index[m]] += values[0, rows[m]]."""
+    _run("add_rows", target, index, values, rows)
+
+
+def _run(kind: str, target: Array, index: Array, values: Array, rows: Array | None = None) -> None:
     outer, length, inner = target.shape
-    count = values.shape[1]
+    count = values.shape[1] if rows is None else rows.size
     width = inner
     if outer < _FEW_OUTER:
         width = min(max(inner // 2, _MIN_WIDTH), _MAX_WIDTH, inner)
     blocks = -(-inner // width) if inner else 0
-    context = context_of((target, index, values), (length, count, inner, width, blocks))
+    arrays = target, index, values, index if rows is None else rows
+    context = context_of(arrays, (length, count, inner, width, blocks))
     grain = max(_ELEMENTS_PER_TASK // max(count * width, 1), 1)
-    _function(kind, TYPES[target.dtype], inner == 1)(context.ctypes.data, outer * blocks, grain)
+    function = _function(kind, TYPES[target.dtype], inner == 1 and rows is None)
+    function(context.ctypes.data, outer * blocks, grain)
 
 
 @functools.cache
@@ -109,9 +116,12 @@ class _GatherScatter(ImageRowBuilder):
         last = self.min(self.add(first, f["width"]), f["inner"])
         base = self.gep(f["target"], self.mul(outer, f["length"], f["inner"]))
         with self.loop("0", f["count"]) as entry:
-            row = self.mul(self.add(self.mul(outer, f["count"]), entry), f["inner"])
+            number = self.add(self.mul(outer, f["count"]), entry)
+            if kind == "add_rows":
+                number = self.load_i64(f["rows"], entry)
+            row = self.mul(number, f["inner"])
             values = self.gep(f["values"], row)
-            if kind == "index_add":
+            if kind in ("index_add", "add_rows"):
                 offset = self.mul(self.load_i64(f["index"], entry), f["inner"])
                 self.add_strided_row(values, self.gep(base, offset), first, last, "1")
             else:

@@ -16,6 +16,9 @@ from clew.backend.dtypes import LOW_PRECISION
 from clew.kernels.codegen.builder import TYPES
 from clew.kernels.compiled import gather_scatter
 
+# With so many elements to each position, only those that are added to are converted.
+_SPARSE = 16
+
 
 def flat_positions(shape: tuple[int, ...], key: tuple[Any, ...]) -> np.ndarray:
     """The positions, in a row-major array of that shape, of the elements that `key` picks."""
@@ -41,6 +44,8 @@ def add_flat(target: np.ndarray, positions: np.ndarray, values: np.ndarray) -> n
     The target is row-major; it is written to and returned.
     """
     if target.dtype in LOW_PRECISION:
+        if positions.size * _SPARSE < target.size:
+            return _add_to_few(target, positions, values)
         target[...] = add_flat(target.astype(np.float32), positions, values.astype(np.float32))
         return target
     spread = np.broadcast_to(values, positions.shape)
@@ -48,6 +53,17 @@ def add_flat(target: np.ndarray, positions: np.ndarray, values: np.ndarray) -> n
         spread = spread.astype(target.dtype)
     flat = positions.astype(np.int64, copy=False).ravel()
     np.add.at(target.reshape(-1), flat, spread.ravel())
+    return target
+
+
+def _add_to_few(target: np.ndarray, positions: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """`add_flat` that converts only the elements that are added to."""
+    touched, which = np.unique(positions, return_inverse=True)
+    flat = target.reshape(-1)
+    sums = flat[touched].astype(np.float32)
+    spread = np.broadcast_to(values, positions.shape).astype(np.float32)
+    np.add.at(sums, which.ravel(), spread.ravel())
+    flat[touched] = sums
     return target
 
 
