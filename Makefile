@@ -10,7 +10,7 @@ INSTALLED_TEST := $(VENV)/.installed-test
 INSTALLED_BENCH := $(VENV)/.installed-bench
 
 .NOTPARALLEL:
-.PHONY: demo test lint types unit bench doctor-score format clean
+.PHONY: demo test lint types unit bench doctor-score test-packages format clean
 
 demo: $(INSTALLED)
 	$(BIN)/clew demo
@@ -33,6 +33,10 @@ bench: $(INSTALLED_BENCH)
 
 doctor-score: $(INSTALLED_TEST)
 	$(BIN)/python -m tests.doctor_score
+
+# Downloads packages of the PyTorch ecosystem into a folder of their own; not part of `make test`.
+test-packages: $(INSTALLED_TEST)
+	$(BIN)/python -m tests.packages
 
 format: $(INSTALLED_TEST)
 	$(BIN)/ruff check --fix .

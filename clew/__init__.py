@@ -17,6 +17,7 @@ from clew import ops as _ops
 
 # isort: on
 import math as _math
+import sys as _sys
 from importlib import import_module as _import_module
 from types import FunctionType as _FunctionType
 from typing import TYPE_CHECKING as _TYPE_CHECKING
@@ -41,6 +42,7 @@ from clew.backend.device import device, get_default_device, set_default_device
 from clew.backend.dtypes import ALIASES as _ALIASES
 from clew.backend.dtypes import ALL_DTYPES as _ALL_DTYPES
 from clew.backend.dtypes import FLOAT8 as _FLOAT8
+from clew.backend.dtypes import QUANTIZED as _QUANTIZED
 from clew.backend.dtypes import complex32 as _complex32
 from clew.backend.dtypes import (
     dtype,
@@ -86,6 +88,8 @@ __version__: str = version.clew
 
 _tune_malloc()
 
+legacy_contiguous_format = contiguous_format
+
 pi, e, inf, nan, newaxis = _math.pi, _math.e, _math.inf, _math.nan, None
 
 # The in-place methods that are functions, too.
@@ -106,15 +110,15 @@ for _name, _function in _FUNCTIONS.items():
     # Pickles find a function by its module and name.
     if isinstance(_function, _FunctionType) and _function.__module__ != __name__:
         _function.__module__, _function.__qualname__ = __name__, _name
-globals().update({d.name: d for d in (*_ALL_DTYPES, *_FLOAT8, _complex32)}, **_ALIASES)
+globals().update({d.name: d for d in (*_ALL_DTYPES, *_FLOAT8, *_QUANTIZED, _complex32)}, **_ALIASES)
 
 # Sub-packages that are imported when they are first asked for, so that `import clew` is quick.
 _LAZY = frozenset(
     {
         "_C", "__config__", "__future__", "_dynamo", "_inductor", "_utils", "accelerator",
         "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions",
-        "doctor", "fft", "func", "fx", "hub", "jit", "linalg", "masked", "mps",
-        "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler", "quasirandom",
+        "doctor", "fft", "func", "functional", "fx", "hub", "jit", "linalg", "masked",
+        "mps", "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler", "quasirandom",
         "serialization", "signal", "special", "storage", "testing", "torch_version", "types",
         "utils", "xpu",
     }
@@ -125,6 +129,19 @@ _LAZY_NAMES = {
     "memory_summary": "memory",
     "cond": "_higher_order_ops", "while_loop": "_higher_order_ops",
 } | dict.fromkeys(
+    (
+        "_assert_async", "_check", "_check_index", "_check_is_size",
+        "_check_not_implemented", "_check_tensor_all", "_check_tensor_all_with", "_check_type",
+        "_check_value", "_check_with",
+    ),
+    "_checks",
+) | dict.fromkeys(
+    (
+        "SymBool", "SymFloat", "SymInt", "sym_float", "sym_fresh_size", "sym_int", "sym_ite",
+        "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum",
+    ),
+    "_symbolic",
+) | dict.fromkeys(
     (
         "BFloat16Storage", "BoolStorage", "ByteStorage", "CharStorage", "ComplexDoubleStorage",
         "ComplexFloatStorage", "DoubleStorage", "FloatStorage", "HalfStorage", "IntStorage",
@@ -142,6 +159,24 @@ _LAZY_NAMES = {
     ),
     "amp.autocast_mode",
 )  # fmt: skip
+# What packages built on PyTorch import besides.
+_LAZY |= {
+    "_higher_order_ops", "_jit_internal", "_library", "_ops", "_subclasses", "_tensor",
+    "_tensor_str", "ao", "classes", "export", "futures", "library", "quantization",
+    "return_types",
+}  # fmt: skip
+_LAZY_NAMES |= {
+    "Event": "cuda", "Future": "futures", "PyTorchFileReader": "_C", "ScriptModule": "jit",
+    "StorageBase": "_C", "Stream": "cuda", "TensorType": "_C",
+    "get_device_module": "_utils",
+    "fake_quantize_per_channel_affine": "ao.quantization.functions",
+    "fake_quantize_per_tensor_affine": "ao.quantization.functions",
+    "per_channel_affine": "ao.quantization.observer",
+    "per_channel_symmetric": "ao.quantization.observer",
+    "per_tensor_affine": "ao.quantization.observer",
+    "per_tensor_symmetric": "ao.quantization.observer",
+    "qscheme": "ao.quantization.observer",
+}  # fmt: skip
 
 if _TYPE_CHECKING:
     from clew import (
@@ -175,6 +210,8 @@ _get_lazily, __dir__ = _on_request(__name__, _LAZY, _LAZY_NAMES)
 
 def __getattr__(name: str) -> _Any:
     # For type checkers this also says that the names from the table of operations exist.
+    if name == "torch":  # PyTorch's module has itself, because it imports its parts by their names
+        return _sys.modules[__package__]
     if name.startswith("_foreach_"):
         functions = _import_module("clew._foreach").FUNCTIONS
         if name in functions:

@@ -13,6 +13,7 @@ from typing import Any
 
 from clew import errors
 from clew.core.inplace import bump_version, check_overlap, check_write
+from clew.core.overrides import overridable
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.codegen.ir import where
@@ -255,3 +256,4 @@ def _pow_of_number(powers: Callable[..., Any]) -> Callable[..., Any]:
 
 FUNCTIONS = _family()
 globals().update(FUNCTIONS)
+overridable("torch", FUNCTIONS)

@@ -47,7 +47,8 @@ class MissingName(AttributeError):
         self._module, self._missing = module, missing
 
     def __str__(self) -> str:
-        name = public_name(self._module.__name__)
+        spec = self._module.__spec__
+        name = public_name(self._module.__name__ if spec is None else spec.name)
         reason = " (clew does not have it)" if name.partition(".")[0] == _THEIRS else ""
         near = nearest(self._module, self._missing)
         hint = f"; nearest: {', '.join(near)}" if near else ""
@@ -198,6 +199,8 @@ def install() -> None:
         sys.path.insert(1, STAND_IN)
     # Programs choose by the version what they may call: they are told whose API this is.
     own.__dict__["__version__"] = own.version.api
+    # Programs compare the first part of a dotted name with the module's.
+    own.__dict__["__name__"] = _THEIRS
 
 
 def uninstall() -> None:
@@ -210,6 +213,7 @@ def uninstall() -> None:
     sys.path.remove(STAND_IN)
     own = sys.modules[_OWN]
     own.__dict__["__version__"] = own.version.clew
+    own.__dict__["__name__"] = _OWN
 
 
 def _forget_torch() -> dict[str, ModuleType]:

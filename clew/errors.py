@@ -156,7 +156,7 @@ def warn_untracked_write(
         f"  overwritten through {writer} at {describe(where)}\n"
         "  Write to the tensor itself under `torch.no_grad()`, and autograd will check it; or "
         "clone it before the write.",
-        stacklevel=2,
+        stacklevel=user_stacklevel(),
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from clew.core.arguments import typed as _typed
+from clew.core.overrides import overridable as _overridable
 from clew.core.public import with_out as _with_out
 from clew.core.tensor import Tensor
 from clew.ops.define.out_checks import spectrum as _spectrum
@@ -67,3 +68,5 @@ __all__ = [
     "ifftn", "ifftshift", "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "rfft",
     "rfft2", "rfftfreq", "rfftn",
 ]  # fmt: skip
+
+_overridable("torch.fft", globals(), *__all__)

@@ -25,7 +25,14 @@ __all__ = [
     "set_dir",
 ]  # fmt: skip
 
-_HASH_IN_NAME = re.compile(r"-([a-f0-9]*)\.")
+# Public packages use these names.
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
+ENV_GITHUB_TOKEN = "GITHUB_TOKEN"
+ENV_TORCH_HOME = "TORCH_HOME"
+ENV_XDG_CACHE_HOME = "XDG_CACHE_HOME"
+DEFAULT_CACHE_DIR = "~/.cache"
+READ_DATA_CHUNK = 128 * 1024
+MODULE_HUBCONF = "hubconf.py"
 _chosen_dir: str | None = None
 
 
@@ -40,9 +47,12 @@ def get_dir() -> str:
     """
     if _chosen_dir is not None:
         return _chosen_dir
-    cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
-    home = os.environ.get("TORCH_HOME", os.path.join(cache, "torch"))
-    return os.path.join(os.path.expanduser(home), "hub")
+    return os.path.join(_get_torch_home(), "hub")
+
+
+def _get_torch_home() -> str:
+    cache = os.environ.get(ENV_XDG_CACHE_HOME, DEFAULT_CACHE_DIR)
+    return os.path.expanduser(os.environ.get(ENV_TORCH_HOME, os.path.join(cache, "torch")))
 
 
 def set_dir(d: str | os.PathLike[str]) -> None:
@@ -137,7 +147,7 @@ def load_state_dict_from_url(
     path = os.path.join(folder, name)
     if not os.path.exists(path):
         sys.stderr.write(f'Downloading: "{url}" to {path}\n')
-        found = _HASH_IN_NAME.search(name) if check_hash else None
+        found = HASH_REGEX.search(name) if check_hash else None
         download_url_to_file(url, path, found[1] if found else None, progress)
     return _load(path, map_location=map_location, weights_only=weights_only)
 

@@ -4,6 +4,7 @@ from collections.abc import Callable as _Callable
 from typing import Any as _Any
 
 from clew.core.arguments import typed as _typed
+from clew.core.overrides import overridable as _overridable
 from clew.core.public import Accept as _Accept
 from clew.core.public import with_out as _with_out
 from clew.ops.define import out_checks as _outs
@@ -92,3 +93,5 @@ __all__ = [
     "solve", "solve_ex", "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve",
     "vander", "vecdot", "vector_norm",
 ]  # fmt: skip
+
+_overridable("torch.linalg", globals(), *__all__)

@@ -6,7 +6,11 @@ from typing import NoReturn
 
 from clew import errors
 
-__all__ = ["device_count", "empty_cache", "is_available", "manual_seed", "seed", "synchronize"]
+__all__ = [
+    "current_allocated_memory", "device_count", "driver_allocated_memory", "empty_cache",
+    "get_rng_state", "is_available", "manual_seed", "recommended_max_memory", "seed",
+    "set_rng_state", "synchronize",
+]  # fmt: skip
 
 
 def is_available() -> bool:
@@ -42,3 +46,21 @@ def empty_cache() -> None:
 def synchronize() -> None:
     """Raises: there is no such GPU."""
     _refuse("deviceSynchronize")
+
+
+def current_allocated_memory() -> int:
+    """The bytes in use on such a GPU: none."""
+    return 0
+
+
+driver_allocated_memory = recommended_max_memory = current_allocated_memory
+
+
+def get_rng_state() -> NoReturn:
+    """Raises: there is no such GPU."""
+    _refuse("getDefaultMPSGenerator")
+
+
+def set_rng_state(new_state: object) -> NoReturn:
+    """Raises: there is no such GPU."""
+    _refuse("getDefaultMPSGenerator")

@@ -14,25 +14,45 @@ from types import CodeType, FrameType
 from typing import NamedTuple
 
 # Packages whose frames are clew's own, so that a line in them is not the user's line. All but those
-# of the command line, whose programs are users like any other; looking for them would take as long
-# as importing five modules.
+# of the command line and the gallery, whose programs are users like any other; looking for them
+# would take as long as importing five modules.
 INTERNAL_PACKAGES = frozenset({"clew"}) | {
     f"clew.{name}"
     for name in (
         "amp", "autograd", "backend", "backends", "core", "cpu", "cuda", "distributed",
         "distributions", "distributions.kl", "distributions.transforms", "doctor", "doctor.facts",
-        "doctor.observe", "doctor.report", "doctor.rules", "func", "kernels", "kernels.codegen",
-        "kernels.compiled", "kernels.conv", "kernels.gemm", "kernels.numpy", "kernels.pool",
-        "kernels.runtime", "masked", "nn", "nn.attention", "nn.modules", "nn.parallel", "nn.utils",
-        "ops", "ops.batching", "ops.create", "ops.define", "ops.index", "ops.linalg", "ops.nn",
-        "ops.nn.activation", "ops.nn.loss", "ops.pointwise", "ops.reduce", "ops.shape",
-        "ops.spectral", "ops.tensor", "optim", "optim.lr_scheduler", "profiler", "serialization",
-        "signal", "standin.functorch", "standin.torch", "utils", "utils.data", "utils.data._utils",
-        "utils.tensorboard",
+        "doctor.observe", "doctor.report", "doctor.rules", "func", "fx", "fx.passes", "kernels",
+        "kernels.codegen", "kernels.compiled", "kernels.conv", "kernels.gemm", "kernels.numpy",
+        "kernels.pool", "kernels.runtime", "masked", "nn", "nn.attention", "nn.modules",
+        "nn.parallel", "nn.utils", "ops", "ops.batching", "ops.create", "ops.define", "ops.index",
+        "ops.linalg", "ops.nn", "ops.nn.activation", "ops.nn.loss", "ops.pointwise", "ops.reduce",
+        "ops.shape", "ops.spectral", "ops.tensor", "optim", "optim.lr_scheduler", "profiler",
+        "serialization", "signal", "standin.functorch", "standin.torch", "utils", "utils.data",
+        "utils.data._utils", "utils.tensorboard",
+    )
+}  # fmt: skip
+# Those that are there for the names that packages built on PyTorch import.
+INTERNAL_PACKAGES |= {
+    f"clew.{name}"
+    for name in (
+        "_C", "_dynamo", "_inductor", "_library", "_subclasses", "ao", "ao.quantization",
+        "cuda.amp", "distributed._composable", "distributed._composable.fsdp",
+        "distributed._tensor", "distributed.algorithms", "distributed.algorithms._checkpoint",
+        "distributed.algorithms.ddp_comm_hooks", "distributed.algorithms.model_averaging",
+        "distributed.checkpoint", "distributed.elastic", "distributed.elastic.multiprocessing",
+        "distributed.fsdp", "distributed.launcher", "distributed.nn", "distributed.optim",
+        "distributed.rpc", "distributed.tensor", "distributed.tensor.experimental",
+        "distributed.tensor.parallel", "export", "fx.experimental", "jit", "library",
+        "nn.quantized", "onnx", "utils.data.datapipes", "utils.data.datapipes.iter",
+        "utils.data.datapipes.map", "utils.data.datapipes.utils", "utils.trees",
     )
 }  # fmt: skip
 
 _getframe = sys._getframe
+
+# The file of the code that looks for classes and modes which take a function over. It has a frame
+# of its own, with the globals of that function: whoever asks for a caller means the one behind it.
+LOOKS_FIRST = "<clew.core.overrides>"
 
 
 Place = tuple[CodeType, int]

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable as _Callable
 from typing import Any as _Any
 
-from clew.core.public import FUNCTIONS, with_out
-from clew.ops.define.rows import out_form
+from clew.core.overrides import overridable as _overridable
+from clew.core.public import FUNCTIONS
+from clew.core.public import with_out as _with_out
+from clew.ops.define.rows import out_form as _out_form
 from clew.ops.pointwise import bessel as _bessel
 from clew.ops.pointwise import orthogonal_polynomials as _polynomials
 from clew.ops.pointwise import special as _ops
@@ -38,17 +40,17 @@ logsumexp, softmax = FUNCTIONS["logsumexp"], FUNCTIONS["softmax"]
 log_softmax = FUNCTIONS["log_softmax"]
 sinc, xlogy = FUNCTIONS["sinc"], FUNCTIONS["xlogy"]
 
-entr, erfcx = with_out(_ops.entr), with_out(_ops.erfcx)
-i0e, i1, i1e = with_out(_ops.i0e), with_out(_ops.i1), with_out(_ops.i1e)
-log_ndtr, ndtri = with_out(_ops.log_ndtr), with_out(_ops.ndtri)
+entr, erfcx = _with_out(_ops.entr), _with_out(_ops.erfcx)
+i0e, i1, i1e = _with_out(_ops.i0e), _with_out(_ops.i1), _with_out(_ops.i1e)
+log_ndtr, ndtri = _with_out(_ops.log_ndtr), _with_out(_ops.ndtri)
 # Composed of others, so inputs with history are no obstacle to `out=`.
-ndtr = out_form(_ops.ndtr, differentiable=False)
-xlog1py, zeta = with_out(_ops.xlog1py), with_out(_ops.zeta)
+ndtr = _out_form(_ops.ndtr, differentiable=False)
+xlog1py, zeta = _with_out(_ops.xlog1py), _with_out(_ops.zeta)
 
 
 def _without_gradient(function: _Function) -> _Function:
     # Their results have no history, so inputs with one are no obstacle to `out=`.
-    return with_out(function, differentiable=False)
+    return _with_out(function, differentiable=False)
 
 
 airy_ai = _without_gradient(_bessel.airy_ai)
@@ -75,3 +77,5 @@ hermite_polynomial_h = _without_gradient(_polynomials.hermite_polynomial_h)
 hermite_polynomial_he = _without_gradient(_polynomials.hermite_polynomial_he)
 laguerre_polynomial_l = _without_gradient(_polynomials.laguerre_polynomial_l)
 legendre_polynomial_p = _without_gradient(_polynomials.legendre_polynomial_p)
+
+_overridable("torch.special", globals())

@@ -39,6 +39,7 @@ CAPTIONS = {
     "doctor": ("doctor", "watches a run and finds gradient bugs"),
     "__init__": ("clew", "the names of `import clew`"),
     "bench": ("bench", "the benchmark"),
+    "gallery": ("gallery", "classic systems, each one small program"),
     "cli": ("cli", "the `clew` command"),
 }
 NAMES, TEXTS = zip(*[CAPTIONS[next(iter(p & CAPTIONS.keys()))] for p in RANKS], strict=True)

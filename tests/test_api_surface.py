@@ -18,7 +18,6 @@ DATA = Path(__file__).parent / "data" / "api_surface.txt"
 
 _SPARSE = "tensors are dense"
 _ONE_PROCESS = "training in several processes is not part of clew"
-_GRAPHS = "programs run as they are written: there are no graphs of them to look at or export"
 _NUMBERS_ONLY = "tensors of unequal lengths in one are not part of clew"
 
 # What clew does not have, with all that is below it, and why.
@@ -32,15 +31,7 @@ ABSENT = {
     "Tensor.resize": "removed in favour of resize_: the counted calls are those of images",
     "torch.jagged": _NUMBERS_ONLY,
     "torch.nested": _NUMBERS_ONLY,
-    "torch.distributed.rpc": _ONE_PROCESS,
     "torch.distributed.autograd": _ONE_PROCESS,
-    "torch.distributed.nn.RemoteModule": _ONE_PROCESS,
-    "torch.distributed.optim": _ONE_PROCESS,
-    "torch.fx.GraphModule": _GRAPHS,
-    "torch.fx.Node": _GRAPHS,
-    "torch.fx.symbolic_trace": _GRAPHS,
-    "torch.library": "operations are defined with autograd.Function",
-    "torch.nn.attention.flex_attention": "it needs batching of functions",
 }
 
 MISSING = object()

@@ -34,6 +34,7 @@ RANKS: tuple[frozenset[str], ...] = (
             "linalg",
             "masked",
             "fft",
+            "fx",
             "signal",
             "special",
             "random",
@@ -42,11 +43,22 @@ RANKS: tuple[frozenset[str], ...] = (
             "distributions",
             "testing",
             "serialization",
+            "library",
+            "_C",
+            "_dynamo",
+            "_inductor",
+            "_library",
+            "_subclasses",
+            "ao",
+            "export",
+            "jit",
+            "onnx",
         }
     ),
     frozenset({"doctor"}),
     frozenset({"__init__"}),
     frozenset({"bench"}),
+    frozenset({"gallery"}),
     frozenset({"__main__", "cli"}),
 )
 # A single module directly in clew/ that no rank names belongs to the library.
@@ -81,8 +93,11 @@ FOLDERS: dict[str, tuple[frozenset[str], ...]] = {
 
 # Packages that clew works without: only these may be imported inside a function,
 OPTIONAL = frozenset(
-    {"llvmlite", "torch", "jax", "cupy", "matplotlib", "mpi4py", "onnx", "plotly", "safetensors"}
-)
+    {
+        "llvmlite", "torch", "jax", "cupy", "matplotlib", "mpi4py", "onnx", "plotly", "safetensors",
+        "gymnasium", "sklearn",
+    }
+)  # fmt: skip
 # and what `import clew` would wait for although few programs need it.
 LATE = frozenset(
     {
@@ -90,7 +105,7 @@ LATE = frozenset(
         "clew.kernels.runtime.code_cache", "clew.ops.batching.tables",
     }
 )  # fmt: skip
-NEVER_AT_IMPORT = frozenset({"torch", "jax", "cupy", "matplotlib"})
+NEVER_AT_IMPORT = frozenset({"torch", "jax", "cupy", "matplotlib", "gymnasium", "sklearn"})
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
@@ -299,12 +314,13 @@ def test_import_clew_loads_no_optional_package() -> None:
     assert loaded & NEVER_AT_IMPORT == set()
 
 
-def test_a_line_in_any_package_but_the_command_line_is_not_the_users() -> None:
+def test_a_line_in_any_package_but_those_of_programs_is_not_the_users() -> None:
     folders = {
         path.parent.relative_to(PACKAGE.parent) for path in MODULES if path.name == "__init__.py"
     }
     packages = {".".join(folder.parts) for folder in folders}
-    users = {name for name in packages if name.split(".")[1:2] in (["cli"], ["bench"])}
+    programs = ({"cli"}, {"bench"}, {"gallery"})
+    users = {name for name in packages if set(name.split(".")[1:2]) in programs}
     assert packages - users == INTERNAL_PACKAGES
 
 

@@ -39,6 +39,8 @@ from tests.doctor_score import programs as doctor_programs
 TESTS = Path(__file__).resolve().parent
 # They tell times.
 _TIMED = frozenset({"test_profiler"})
+# They register names, which a process can do once.
+_REGISTERING = frozenset({"test_custom_ops", "test_datapipes"})
 # It draws a seed from the system, so that its stream differs from run to run.
 _DRAWS_A_SEED = "user_programs.beginner_notebook"
 
@@ -157,7 +159,10 @@ def of_users() -> Iterator[tuple[str, Callable[[], Any]]]:
 def of_scenarios() -> Iterator[tuple[str, Callable[[], Any]]]:
     """What `tests.twice` compares with torch."""
     for path in sorted(TESTS.rglob("test_*.py")):
-        if "twice import" not in path.read_text(encoding="utf-8") or path.stem in _TIMED:
+        if (
+            "twice import" not in path.read_text(encoding="utf-8")
+            or path.stem in _TIMED | _REGISTERING
+        ):
             continue
         module = ".".join(path.relative_to(TESTS.parent).with_suffix("").parts)
         for name, test in list(vars(importlib.import_module(module)).items()):

@@ -19,6 +19,7 @@ from clew.autograd.mode import (
     set_multithreading_enabled,
 )
 from clew.autograd.variable import Variable
+from clew.core.overrides import overridable
 from clew.core.recording import SavedTensor
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ __all__ = [
     "set_multithreading_enabled",
     "tensor_methods",
 ]
+
+overridable("torch.autograd", globals(), "backward", "grad")
 
 # Imported when they are first asked for.
 __getattr__, __dir__ = on_request(__name__, {"functional", "profiler", "profiler_util"})

@@ -20,6 +20,7 @@ from clew.core.tensor import Size, Tensor, wrap
 from clew.observer import active
 from clew.ops.batching.level import UNSUPPORTED, innermost, running
 from clew.ops.define import vmap_errors
+from clew.source import user_stacklevel
 
 Tensors = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]
 Inputs = Tensors | dict[Any, Tensor]
@@ -216,7 +217,7 @@ def grad(
             "only_inputs argument is deprecated and is ignored now (defaults to True). To "
             "accumulate gradient for other parts of the graph, please use torch.autograd.backward.",
             FutureWarning,
-            stacklevel=2,
+            stacklevel=user_stacklevel(),
         )
     roots, wanted = as_tuple(outputs), inputs_of(inputs, "grad")
     retain = create_graph if retain_graph is None else retain_graph

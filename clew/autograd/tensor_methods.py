@@ -21,7 +21,7 @@ from clew.core.storage import INFERENCE, DataStorage
 from clew.core.tensor import Tensor, alias, tangents_of
 from clew.observer import active
 from clew.ops.define import vmap_errors
-from clew.source import INTERNAL_PACKAGES, _getframe, user_where
+from clew.source import INTERNAL_PACKAGES, LOOKS_FIRST, _getframe, user_stacklevel, user_where
 
 
 def backward(
@@ -235,14 +235,20 @@ def _get_grad(self: Tensor) -> Tensor | None:
             ".grad field to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf "
             "Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf "
             f"Tensor instead.\n  It became a non-leaf at {made_at}",
-            stacklevel=3,
+            stacklevel=user_stacklevel(),
         )
     return self._grad
 
 
 def _is_asked_by_program(frame: FrameType) -> bool:
     """Whether a frame is the program's: what the library does is told as a whole, elsewhere."""
-    return frame.f_globals.get("__package__") not in INTERNAL_PACKAGES
+    asking: FrameType | None = frame
+    while asking is not None and (
+        asking.f_code.co_filename == LOOKS_FIRST
+        or asking.f_globals.get("__name__") == "clew.core.overrides"
+    ):
+        asking = asking.f_back
+    return asking is None or asking.f_globals.get("__package__") not in INTERNAL_PACKAGES
 
 
 def _set_grad(self: Tensor, value: Tensor | None) -> None:
@@ -419,7 +425,9 @@ def _set_backward_hooks(self: Tensor, hooks: Any) -> None:
 
 
 def _volatile(self: Tensor) -> bool:
-    warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
+    warnings.warn(
+        "volatile was removed (Variable.volatile is always False)", stacklevel=user_stacklevel()
+    )
     return False
 
 

@@ -21,6 +21,8 @@ _SCALAR_NAMES = {
     "int64": "Long", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
     "float16": "Half", "bfloat16": "BFloat16", "float32": "Float", "float64": "Double",
     "complex64": "ComplexFloat", "complex128": "ComplexDouble", "complex32": "ComplexHalf",
+    "qint8": "QInt8", "quint8": "QUInt8", "qint32": "QInt32", "quint4x2": "QUInt4x2",
+    "quint2x4": "QUInt2x4",
 }  # fmt: skip
 
 # C++'s words for them, which other messages use.
@@ -99,13 +101,14 @@ class _Nameable(dtype):
 
     def __init__(self, name: str, itemsize: int, category: int, order: int) -> None:
         self.name, self.scalar_name = name, _SCALAR_NAMES[name]
-        self.category, self.order, self.itemsize, self.is_signed = category, order, itemsize, True
+        self.category, self.order, self.itemsize = category, order, itemsize
+        self.is_signed = not name.startswith("quint")
 
     @property
     def np(self) -> Any:
         raise NotImplementedError(
-            f"there are no tensors of torch.{self.name} in clew, because NumPy has no such "
-            "numbers. Use torch.complex64."
+            f"there are no tensors of torch.{self.name} in clew, because NumPy has no such numbers."
+            + (" Use torch.complex64." if self.category == COMPLEX else "")
         )
 
 
@@ -126,6 +129,14 @@ complex64 = dtype("complex64", np.complex64, COMPLEX, 13)
 complex128 = dtype("complex128", np.complex128, COMPLEX, 14)
 
 complex32 = _Nameable("complex32", 4, COMPLEX, 12)
+# The elements of quantized tensors, which clew does not have.
+QUANTIZED = tuple(
+    _Nameable(name, itemsize, INTEGER, 0)
+    for name, itemsize in (
+        ("qint8", 1), ("quint8", 1), ("qint32", 4), ("quint4x2", 1), ("quint2x4", 1),
+    )
+)  # fmt: skip
+qint8, quint8, qint32, quint4x2, quint2x4 = QUANTIZED
 
 # Numbers of eight bits, for storing: they are computed in float32.
 FLOAT8 = tuple(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 __all__ = ["is_available"]
 
+enabled = False
+
 
 def is_available() -> bool:
     """Whether it is used: no."""

@@ -11,7 +11,7 @@ import clew
 # arguments. Only that of the command that is given is loaded: others would add to each start.
 _COMMANDS = {
     "demo": "demo", "run": "run", "doctor": "doctor", "graph": "graph", "bench": "bench",
-    "info": "info", "ops": "optable",
+    "info": "info", "ops": "optable", "gallery": "gallery", "scratch": "scratch", "quiz": "quiz",
 }  # fmt: skip
 
 

@@ -2,8 +2,6 @@
 
 import base64
 import math
-import struct
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +9,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from clew.utils.tensorboard.events import png_bytes
 
 WIDTH, HEIGHT = 960, 540
 PANEL = 380  # both panels are squares of this side
@@ -43,21 +43,6 @@ def write_picture(picture: Picture, path: Path) -> None:
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>\n{body}\n</svg>\n',
         encoding="utf-8",
     )
-
-
-def png_bytes(rgb: _RGB) -> bytes:
-    """A height × width × 3 array of bytes as a PNG file."""
-    height, width, _ = rgb.shape
-    # Every row of a PNG begins with the number of its filter: 0, none.
-    rows = np.zeros((height, 1 + 3 * width), np.uint8)
-    rows[:, 1:] = rgb.reshape(height, 3 * width)
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes(), 9)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_png_chunk(kind, data) for kind, data in chunks)
-
-
-def _png_chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
 def _text(x: float, y: float, words: str, size: int = 13, fill: str = FAINT, **more: str) -> str:

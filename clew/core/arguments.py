@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from clew import errors
+from clew.core.overrides import unseen
 
 F = TypeVar("F", bound=Callable[..., Any])
 Types = tuple[Any, ...]
@@ -48,11 +49,15 @@ def typed(function: F, first: int = 1) -> F:
     def checked(*args: Any, **kwargs: Any) -> Any:
         key = (*map(type, args), *kwargs, *map(type, kwargs.values()))
         if key not in known:
+            if unseen(*args, *kwargs.values()):
+                return checked(*args, **kwargs)
             check_arguments(function, args, kwargs, first)
             known.add(key)
         try:
             return function(*args, **kwargs) if kwargs else function(*args)
         except Exception as error:  # whatever it is, the call may explain it
+            if unseen(*args, *kwargs.values()):
+                return checked(*args, **kwargs)
             renamed = by_torch_names(function, kwargs)
             if renamed is not None:
                 return function(*args, **renamed)
@@ -73,6 +78,8 @@ def explained(function: F) -> F:
         try:
             return function(*args, **kwargs)
         except Exception as error:  # whatever it is, the call may explain it
+            if unseen(*args, *kwargs.values()):
+                return explaining(*args, **kwargs)
             renamed = by_torch_names(function, kwargs)
             if renamed is not None:
                 return function(*args, **renamed)

@@ -15,6 +15,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.op import Formula, Op
+from clew.core.overrides import unseen
 from clew.core.result_layout import laid_out
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
@@ -241,7 +242,7 @@ def binary(op: Elementwise, is_operator: bool = False) -> Callable[[Any, Any], A
         elif type(other) is float or type(other) is int:
             right = other
         elif is_operator and not isinstance(other, _FOREIGN):
-            return NotImplemented
+            return function(input, other) if unseen(other) else NotImplemented
         else:
             return op(*operands(op, input, other))
         state = local.state

@@ -16,6 +16,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core import overrides
 from clew.core.arguments import by_torch_names, explain, explained, typed
 from clew.core.casting import without_autocast
 from clew.core.inplace import become, bump_version, repeats_memory
@@ -27,6 +28,7 @@ from clew.source import user_stacklevel
 
 # Everything that `clew/__init__.py` makes available as `clew.<name>`.
 FUNCTIONS: dict[str, Any] = {}
+overrides.overridable("torch", FUNCTIONS)
 
 # What docstrings say of the argument that every function with a tensor as its result takes.
 OUT = "out: the tensor to store the result in; None makes a new one"
@@ -127,6 +129,8 @@ def with_out(
             try:
                 return implementation(*args, **kwargs) if kwargs else positional(*args)
             except Exception as error:  # whatever it is, the call may explain it
+                if overrides.unseen(*args, *kwargs.values()):
+                    return function(*args, **kwargs)
                 renamed = by_torch_names(implementation, kwargs)
                 if renamed is not None:
                     return implementation(*args, **renamed)

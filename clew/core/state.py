@@ -26,6 +26,7 @@ class State:
         "autocast",
         "backward_runs",
         "dual",
+        "function_modes",
         "grad_enabled",
         "inference",
         "intercept",
@@ -35,6 +36,7 @@ class State:
         "mutation_guard",
         "new_storage",
         "no_grad_reason",
+        "overrides",
         "pending_products",
         "saved_hooks",
         "saved_hooks_disabled",
@@ -69,6 +71,10 @@ class State:
         self.mutation_guard: Any = None
         # How many function transforms (grad, vmap, ...) the running function is inside of.
         self.transforms = 0
+        # The modes that take over functions, newest last; and what of it is in effect: see
+        # `core/overrides.py`.
+        self.function_modes: tuple[Any, ...] = ()
+        self.overrides = 0
         # Makes the storage of a new tensor; inside of a transform it says where it was made.
         self.new_storage: Callable[[], Storage] = Storage
 

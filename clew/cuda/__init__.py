@@ -9,9 +9,17 @@ from collections.abc import Callable as _Callable
 from typing import Any
 from typing import NoReturn as _NoReturn
 
+from clew.aliasing import on_request as _on_request
 from clew.backend.device import device as _device
 from clew.backend.device import no_such_device as _no_such_device
 from clew.cuda import amp
+from clew.cuda.graphs import (
+    CUDAGraph,
+    graph,
+    graph_pool_handle,
+    is_current_stream_capturing,
+    make_graphed_callables,
+)
 from clew.cuda.streams import (
     Event,
     Stream,
@@ -25,6 +33,7 @@ from clew.ops.create.legacy_constructors import CudaTensorType as _CudaTensorTyp
 from clew.ops.tensor.conversion import LEGACY_NAMES as _LEGACY_NAMES
 
 _initialized = False
+default_generators: tuple[Any, ...] = ()
 
 
 class OutOfMemoryError(RuntimeError):
@@ -292,6 +301,7 @@ mem_get_info, synchronize, init = (
     _refused("init"),
 )
 get_rng_state, ipc_collect = _refused("get_rng_state"), _refused("ipc_collect")
+initial_seed = _refused("initial_seed")
 
 
 def set_rng_state(new_state: Any, device: Any = None) -> None:
@@ -335,3 +345,10 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
         'no GPU: tensors live on the CPU'
     """
     return "no GPU: tensors live on the CPU"
+
+
+def _lazy_call(callable: _Callable[[], Any], **kwargs: Any) -> None:
+    """Call a function once a GPU is used: never."""
+
+
+__getattr__, __dir__ = _on_request(__name__, {"comm", "nvtx", "profiler", "random"})

@@ -11,9 +11,14 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from clew import errors
+from clew.aliasing import on_request
+from clew.distributed.constants import default_pg_timeout
+from clew.distributed.refusing import Refused
 
 __all__ = [
-    "GroupMember", "ProcessGroup", "ReduceOp", "Work", "group", "init_process_group",
+    "Backend", "FileStore", "GroupMember", "HashStore", "P2POp", "Store", "TCPStore",
+    "default_pg_timeout", "DeviceMesh", "init_device_mesh", "ProcessGroup", "ReduceOp", "Work",
+    "group", "init_process_group",
     "is_available", "is_gloo_available", "is_initialized", "is_mpi_available",
     "is_nccl_available", "is_torchelastic_launched", "is_ucc_available",
     "destroy_process_group", "new_group",
@@ -50,6 +55,32 @@ class ProcessGroup:
 
 class Work:
     """For annotations: there is no communication to wait for."""
+
+
+class Backend(str):
+    """The name of a way for processes to talk."""
+
+    GLOO, NCCL, MPI, UCC, XCCL, UNDEFINED = "gloo", "nccl", "mpi", "ucc", "xccl", "undefined"
+
+
+class P2POp(Refused):
+    """A message to another process. Making one raises."""
+
+
+class Store(Refused):
+    """Values that processes share. Making one raises."""
+
+
+class TCPStore(Store):
+    """Values that processes share over a network. Making one raises."""
+
+
+class FileStore(Store):
+    """Values that processes share through a file. Making one raises."""
+
+
+class HashStore(Store):
+    """Values that threads share. Making one raises."""
 
 
 class group:
@@ -120,6 +151,23 @@ _COLLECTIVES = (
     "gather_object", "get_backend", "get_global_rank", "get_group_rank", "get_process_group_ranks",
     "get_rank", "get_world_size", "irecv", "isend", "monitored_barrier", "recv", "reduce",
     "reduce_scatter", "reduce_scatter_tensor", "scatter", "scatter_object_list", "send",
+    "batch_isend_irecv", "recv_object_list", "send_object_list", "split_group",
 )  # fmt: skip
 globals().update({name: _needs_group(name) for name in _COLLECTIVES})
 __all__ += _COLLECTIVES
+
+
+def _rank_not_in_group(group: ProcessGroup | None) -> bool:
+    """Whether this process is not in a group: there is none to be outside of."""
+    return False
+
+
+# Imported when they are first asked for.
+__getattr__, __dir__ = on_request(
+    __name__,
+    {
+        "algorithms", "checkpoint", "device_mesh", "distributed_c10d", "elastic", "fsdp", "nn",
+        "optim", "rpc", "tensor",
+    },
+    {"DeviceMesh": "device_mesh", "init_device_mesh": "device_mesh"},
+)  # fmt: skip

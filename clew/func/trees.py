@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from clew.core.tensor import Tensor
-from clew.utils._pytree import _KINDS, LeafSpec, TreeSpec, _parts, register_pytree_node
+from clew.utils.trees.flattening import LeafSpec, TreeSpec, parts_of
+from clew.utils.trees.registry import SUPPORTED_NODES, register_pytree_node
 
 Leaves = list[Any]
 Spec = TreeSpec
@@ -26,7 +27,7 @@ def _spec_of(tree: Any, leaves: Leaves) -> Spec:
     kind = type(tree)
     if not issubclass(kind, Tensor):
         _learn(kind)
-        parts = _parts(tree)
+        parts = parts_of(tree)
         if parts is not None:
             children, context = parts
             return TreeSpec(kind, context, [_spec_of(child, leaves) for child in children])
@@ -36,7 +37,7 @@ def _spec_of(tree: Any, leaves: Leaves) -> Spec:
 
 def _learn(kind: Any) -> None:
     """Make a dataclass known as a container when it is first seen."""
-    if kind not in _KINDS and hasattr(kind, "__dataclass_fields__"):
+    if kind not in SUPPORTED_NODES and hasattr(kind, "__dataclass_fields__"):
         names = [field.name for field in dataclasses.fields(kind) if field.init]
         register_pytree_node(
             kind,

@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
-from clew.core.inplace import apply_inplace
+from clew.core.inplace import apply_inplace as _apply_inplace
 from clew.core.op import OPS
+from clew.core.overrides import overridable as _overridable
 from clew.core.tensor import Tensor
 from clew.nn import grad
 from clew.ops.nn.activation.gated import gelu, glu, mish, silu
@@ -152,4 +153,7 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
         >>> F.relu(clew.tensor([-1.0, 0.0, 2.0]))
         tensor([0., 0., 2.])
     """
-    return apply_inplace(OPS["relu"], input) if inplace else clamping.relu(input)
+    return _apply_inplace(OPS["relu"], input) if inplace else clamping.relu(input)
+
+
+_overridable("torch.nn.functional", globals())

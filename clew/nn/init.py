@@ -14,6 +14,7 @@ from typing import Any, Literal
 from clew import errors
 from clew.autograd.mode import no_grad
 from clew.backend.random import Generator
+from clew.core.overrides import overridable
 from clew.core.tensor import Tensor
 from clew.linalg import qr
 from clew.nn.truncated_normal import (
@@ -21,6 +22,7 @@ from clew.nn.truncated_normal import (
 )
 from clew.ops.create import ranges
 from clew.ops.create.random import randperm
+from clew.source import user_stacklevel
 
 __all__ = [
     "calculate_gain",
@@ -297,7 +299,7 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | Non
 def _kaiming_std(tensor: Tensor, a: float, mode: FanMode, nonlinearity: str) -> float | None:
     """None for a tensor without elements, whose fan can be zero; that is warned of."""
     if 0 in tensor.shape:
-        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=user_stacklevel())
         return None
     fan = _calculate_correct_fan(tensor, mode)
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
@@ -438,7 +440,7 @@ def _deprecated(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
         warnings.warn(
             f"`nn.init.{old_name}` is now deprecated in favor of `nn.init.{new_name}`.",
             FutureWarning,
-            stacklevel=2,
+            stacklevel=user_stacklevel(),
         )
         return function(*args, **kwargs)
 
@@ -465,3 +467,5 @@ _no_grad_normal_ = normal_
 _no_grad_trunc_normal_ = trunc_normal_
 _no_grad_fill_ = constant_
 _no_grad_zero_ = zeros_
+
+overridable("torch.nn.init", globals(), "uniform_", "normal_", "constant_", "kaiming_uniform_")

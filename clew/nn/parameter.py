@@ -10,6 +10,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.backend.device import check_device
+from clew.core.overrides import disabled
 from clew.core.state import local
 from clew.core.storage import INFERENCE, Storage
 from clew.core.tensor import Tensor, alias, retyped, wrap
@@ -44,6 +45,7 @@ class Parameter(Tensor, metaclass=_Marked):
     """
 
     __slots__ = ()
+    __torch_function__ = disabled
     _mark = "_is_param"
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Any:
@@ -109,6 +111,7 @@ class Buffer(Tensor, metaclass=_Marked):
     """
 
     __slots__ = ()
+    __torch_function__ = disabled
     _mark = "_is_buffer"
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Any:
@@ -132,6 +135,7 @@ class UninitializedTensorMixin(Tensor):
     """A tensor whose dtype is known and whose shape is not: it has no array yet."""
 
     __slots__ = ()
+    __torch_function__ = disabled
     # `type` is a method of tensors.
     cls_to_become: builtins.type[Tensor] = Tensor
     _kind: dtypes.dtype

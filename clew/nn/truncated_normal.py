@@ -10,6 +10,7 @@ from clew.backend.random import Generator
 from clew.core.tensor import Tensor
 from clew.ops.create.constants import empty_like
 from clew.ops.pointwise.clamping import where
+from clew.source import user_stacklevel
 
 
 @no_grad()
@@ -40,7 +41,7 @@ def trunc_normal_(
         warnings.warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
             "The distribution of values may be incorrect.",
-            stacklevel=3,
+            stacklevel=user_stacklevel(),
         )
     low, high = (0.5 * (1 + math.erf((edge - mean) / std / math.sqrt(2))) for edge in (a, b))
     if high - low > _OFTEN_INSIDE:

@@ -1,5 +1,14 @@
-"""Every operation, each defined once, by family. Importing this package registers them all."""
+"""Every operation, each defined once, by family. Importing this package registers them all.
 
+To programs it is `torch.ops`: `torch.ops.aten` has clew's operations by PyTorch's internal names,
+and any other name is a library that a program defines (`clew.library`).
+"""
+
+import importlib
+import importlib.util
+from typing import Any
+
+from clew import errors
 from clew.ops import aten
 from clew.ops.create import (
     constants,
@@ -41,6 +50,7 @@ from clew.ops.linalg import (
     removed,
     solve,
 )
+from clew.ops.namespaces import namespace
 from clew.ops.nn import (
     attention,
     average_pooling,
@@ -244,3 +254,24 @@ __all__ = [
     "windows",
     "writing",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """A library that a program has defined, or will: `torch.ops.mylib`."""
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if importlib.util.find_spec(f"{__name__}.{name}") is not None:
+        return importlib.import_module(f"{__name__}.{name}")
+    found = globals()[name] = namespace(name)
+    return found
+
+
+def load_library(path: Any) -> None:
+    """Raises: compiled operations of PyTorch cannot be loaded."""
+    raise OSError(
+        f"torch.ops.load_library: {path} is compiled for PyTorch's binary interface, which clew "
+        "does not have" + errors.at_user_line()
+    )
+
+
+loaded_libraries: set[str] = set()

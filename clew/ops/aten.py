@@ -1,58 +1,64 @@
-"""`torch.ops.aten`: names for operations, to compare with what a policy is asked about.
+"""`torch.ops.aten`: clew's operations by PyTorch's internal names, to call and to compare.
 
 clew has one `Op` where PyTorch has overloads, so that all overloads of an operation are one name:
 `aten.mul.Tensor` is `aten.mul.Scalar`. Operations that clew does not have get names, too: programs
-list those of other devices.
+list those of other devices. Calling such a name raises.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+from clew import errors
 from clew.core.op import Op
+from clew.core.public import FUNCTIONS
+from clew.core.tensor import Tensor
+from clew.ops.aten_signatures import SIGNATURES
+from clew.ops.namespaces import OpOverload, OpOverloadPacket
 
 
-class OpOverload:
-    """The name of an operation."""
-
-    def __init__(self, name: str) -> None:
-        self._op = name
-        self.__name__ = f"{name}.default"
-
-    def name(self) -> str:
-        return f"aten::{self._op}"
-
-    def __str__(self) -> str:
-        return f"aten.{self.__name__}"
-
-    def __repr__(self) -> str:
-        return f"<OpOverload(op='aten.{self._op}', overload='default')>"
-
-
-class OpOverloadPacket:
-    """`aten.mul`, whose attributes are its overloads."""
+class AtenPacket(OpOverloadPacket):
+    """`aten.mul`, all of whose overloads are one."""
 
     def __init__(self, name: str) -> None:
-        self._op = name
-        self.default = OpOverload(name)
+        super().__init__("aten", name)
+        self.default = self._overloads["default"] = OpOverload(self, "default", self._run)
+
+    def _run(self, /, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*args, **kwargs)
+
+    __call__ = _run
+
+    @property
+    def _function(self) -> Callable[..., Any]:
+        """What the name stands for: the function of PyTorch's signature, or the public one."""
+        name = self._opname
+        found = SIGNATURES.get(name) or FUNCTIONS.get(name) or getattr(Tensor, name, None)
+        if not callable(found):
+            raise NotImplementedError(
+                f"Could not run 'aten::{name}': clew does not have this operation by PyTorch's "
+                "internal name. Call the public function instead." + errors.at_user_line()
+            )
+        return found
 
     def __getattr__(self, overload: str) -> OpOverload:
         if overload.startswith("_"):
             raise AttributeError(f"'OpOverloadPacket' object has no attribute '{overload}'")
         return self.default
 
-    def __str__(self) -> str:
-        return f"aten.{self._op}"
-
-    def __repr__(self) -> str:
-        return f"<OpOverloadPacket(op='aten.{self._op}')>"
+    def __reduce__(self) -> Any:
+        return packet, (self._opname,)
 
 
 _packets: dict[str, OpOverloadPacket] = {}
 
 
 def packet(name: str) -> OpOverloadPacket:
+    """The name of an operation, the same object each time."""
     found = _packets.get(name)
     if found is None:
-        found = _packets.setdefault(name, OpOverloadPacket(name))
+        found = _packets.setdefault(name, AtenPacket(name))
     return found
 
 

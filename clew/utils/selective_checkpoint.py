@@ -19,7 +19,8 @@ from clew.core.op import Op
 from clew.core.state import local
 from clew.core.tensor import Tensor, tangents_of, wrap
 from clew.interrupts import uninterrupted
-from clew.ops.aten import OpOverload, OpOverloadPacket, name_of, packet
+from clew.ops.aten import name_of, packet
+from clew.ops.namespaces import OpOverload, OpOverloadPacket
 from clew.utils.checkpoint_frames import Watch
 
 # A policy is not asked about these: they compute nothing.

@@ -18,8 +18,8 @@ from clew.bench.report import ratio, ratio_spread, summary_lines
 from clew.bench.runner import Result
 from clew.bench.workloads import WORKLOADS
 from clew.cli.main import main
-from clew.cli.picture import png_bytes
 from clew.cli.textchart import text_chart
+from clew.utils.tensorboard.events import png_bytes
 
 ROOT = Path(__file__).resolve().parents[2]
 SVG = "{http://www.w3.org/2000/svg}"

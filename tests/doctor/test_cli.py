@@ -262,6 +262,17 @@ def test_graph_of_a_transformer_names_all_parameters() -> None:
     assert view.saved > 0
 
 
+def test_a_graph_asks_no_object_that_is_not_in_it() -> None:
+    class Lazy:
+        @property
+        def __class__(self) -> type:
+            raise AssertionError("a proxy that loads what it stands for when it is asked")
+
+    kept = [Lazy()]
+    assert "mul" in str(clew.graph(clew.ones(2, requires_grad=True) * 2))
+    assert len(kept) == 1
+
+
 def test_a_deep_graph_is_shown_without_recursion() -> None:
     x = clew.ones(1, requires_grad=True)
     y = x

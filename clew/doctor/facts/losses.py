@@ -27,7 +27,7 @@ from clew.doctor.facts.graphs import (
 from clew.doctor.facts.places import Line, Place, here, line_of
 from clew.doctor.facts.recorder import Recorder
 from clew.doctor.facts.targets import TargetWatch
-from clew.source import INTERNAL_PACKAGES
+from clew.source import INTERNAL_PACKAGES, LOOKS_FIRST
 
 PAIRED = frozenset({"mse_loss", "smooth_l1_loss", "huber_loss"})
 WATCHED = PAIRED | POOLS | WHOLE | {
@@ -253,7 +253,7 @@ class LossWatch:
     def _kl(self, inputs: tuple[Any, ...], out: Tensor) -> None:
         """`kl_div` is made of other operations; its own frame knows its arguments."""
         frame: FrameType | None = sys._getframe(4)
-        for _ in range(6):
+        for _ in range(12):
             if frame is None:
                 return
             if frame.f_code.co_name == "kl_div" and "log_target" in frame.f_locals:
@@ -336,7 +336,8 @@ def _is_users_call() -> bool:
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         package = frame.f_globals.get("__package__") or ""
-        if not package.startswith(("clew.doctor", "clew.core")):
+        looks_first = frame.f_code.co_filename == LOOKS_FIRST
+        if not looks_first and not package.startswith(("clew.doctor", "clew.core")):
             return package not in INTERNAL_PACKAGES
         frame = frame.f_back
     return False

@@ -27,6 +27,8 @@ _LIBRARIES = tuple(
     if (path := sysconfig.get_paths().get(key))
 )
 _OWN = os.path.join(os.path.realpath(os.path.join(os.path.dirname(__file__), "..", "..")), "")
+# The programs of the gallery are users, like any others; what they share is not.
+_GALLERY = os.path.join(_OWN, "gallery", "")
 
 
 class Line(NamedTuple):
@@ -49,6 +51,8 @@ def _is_users(code: CodeType) -> bool:
     if name.startswith("<"):
         return name.startswith("<ipython") or name in ("<stdin>", "<string>")
     path = os.path.realpath(name)
+    if path.startswith(_GALLERY):
+        return os.path.join(os.path.dirname(path), "") != _GALLERY
     return not path.startswith(_LIBRARIES) and not path.startswith(_OWN)
 
 

@@ -5,6 +5,9 @@ the cache (`cols`: a row for each element of a window, a column for each output 
 multiplied by the weights. The gradient of the input goes the other way: GEMM, then col2im. The
 output of a single image is a GEMM operand in place; several are copied to a `block`, side by side,
 so that the product is wide enough.
+
+Where there are fewer chunks than threads, a chunk is several tasks, each for a slice of the filters
+(of the channels, for the gradient of the input), which all make the columns they need.
 """
 
 import functools
@@ -18,20 +21,24 @@ from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.image_rows import SPECIALIZED_STRIDES, ImageRowBuilder
 from clew.kernels.codegen.loops import end_module, run_tasks
 from clew.kernels.gemm.inline_gemm import call_multiply, provide_multiply
+from clew.kernels.runtime import jit
 from clew.kernels.runtime.optimization_levels import O0
 
 Array = np.ndarray
 FORWARD, GRAD_INPUT, GRAD_WEIGHT = "forward", "grad_input", "grad_weight"
 
 # The context: three arrays and partial sums of weight gradients, the geometry, and the blocking.
-# `images` are those of a chunk, `tile` the output rows of a GEMM; a task has a part of the chunks.
+# `images` are those of a chunk, `tile` the output rows of a GEMM; a task has a part of the chunks
+# and one of the slices of filters or channels.
 FIELDS = (
     "*x", "*w", "*y", "*sums", "channels", "filters", "groups", "height", "width", "rows",
     "columns", "kernel_h", "kernel_w", "stride_h", "stride_w", "pad_h", "pad_w", "dilation_h",
-    "dilation_w", "batch", "images", "tile", "parts",
+    "dilation_w", "batch", "images", "tile", "parts", "slices",
 )  # fmt: skip
 # Columns should stay in the second-level cache, yet be wide enough for the product.
 TILE_BYTES, MIN_COLUMNS = 1 << 20, 256
+# The fewest filters or channels of a slice: with fewer, copying columns takes longer than GEMM.
+_MIN_SLICE = 32
 
 
 class Geometry(NamedTuple):
@@ -64,11 +71,26 @@ def run(kind: str, x: Array, w: Array, y: Array, geometry: Geometry) -> None:
             w.fill(0)
     # The first part has its sums in the weights.
     others = np.empty((max(parts - 1, 0) if kind == GRAD_WEIGHT else 0, *w.shape), w.dtype)
-    context = context_of((x, w, y, others), _sizes(geometry, images, tile, parts))
+    filters, channels = geometry.weight_shape[:2]
+    slices = slice_count(
+        parts * geometry.groups, channels if kind == GRAD_INPUT else filters // geometry.groups
+    )
+    context = context_of((x, w, y, others), _sizes(geometry, images, tile, parts, slices))
     stride = specialized_stride(geometry.stride[1])
-    _function(kind, llvm, stride)(context.ctypes.data, parts)
+    _function(kind, llvm, stride)(context.ctypes.data, parts * slices)
     for sums in others:
         w += sums
+
+
+def slice_count(tasks: int, size: int) -> int:
+    """Into how many slices `size` filters or channels are cut, so that no thread is idle.
+
+    Results do not depend on it: it divides the rows of products.
+    """
+    threads = jit.threads()
+    if tasks >= threads or not tasks:
+        return 1
+    return max(min(-(-threads // tasks), size // _MIN_SLICE), 1)
 
 
 def specialized_stride(stride: int) -> str:
@@ -91,7 +113,7 @@ def _blocking(geometry: Geometry, itemsize: int) -> tuple[int, int]:
     return images, max(-(-rows // tiles), 1)
 
 
-def _sizes(geometry: Geometry, images: int, tile: int, parts: int) -> list[int]:
+def _sizes(geometry: Geometry, images: int, tile: int, parts: int, slices: int) -> list[int]:
     batch, _, height, width = geometry.input_shape
     filters, channels, kernel_h, kernel_w = geometry.weight_shape
     _, _, rows, columns = geometry.output_shape
@@ -99,6 +121,7 @@ def _sizes(geometry: Geometry, images: int, tile: int, parts: int) -> list[int]:
     return [
         channels, filters // groups, groups, height, width, rows, columns, kernel_h, kernel_w,
         *geometry.stride, *geometry.padding, *geometry.dilation, batch, images, tile, parts,
+        slices,
     ]  # fmt: skip
 
 
@@ -139,10 +162,27 @@ class _Convolution(ImageRowBuilder):
             wide = self.mul(f["images"], f["tile"], f["columns"])
             f["cols"] = self.malloc(self.mul(f["depth"], wide))
             f["block"] = self.malloc(self.mul(f["filters"], wide))
-            with self.loop("%begin", "%end") as part:
-                self.part(part)
+            with self.loop("%begin", "%end") as task:
+                self.slice(self.urem(task, f["slices"]))
+                self.part(self.udiv(task, f["slices"]))
             self.free(f["cols"])
             self.free(f["block"])
+
+    def slice(self, number: str) -> None:
+        """The filters of a task, and its channels: one of the two is a slice, the other is all."""
+        f = self.f
+        sliced, whole = (
+            ("channels", "filters") if self.kind == GRAD_INPUT else ("filters", "channels")
+        )
+        begin = self.udiv(self.mul(number, f[sliced]), f["slices"])
+        end = self.udiv(self.mul(self.add(number, "1"), f[sliced]), f["slices"])
+        f[f"first_{sliced}"], f[f"some_{sliced}"] = begin, self.sub(end, begin)
+        f[f"first_{whole}"], f[f"some_{whole}"] = "0", f[whole]
+        window = self.mul(f["kernel_h"], f["kernel_w"])
+        f["some_depth"] = self.mul(f["some_channels"], window)
+        f["first_weight"] = self.add(
+            self.mul(f["first_filters"], f["depth"]), self.mul(f["first_channels"], window)
+        )
 
     def part(self, part: str) -> None:
         """All chunks of one part."""
@@ -160,7 +200,8 @@ class _Convolution(ImageRowBuilder):
             first = self.mul(chunk, f["images"])
             last = self.min(self.add(first, f["images"]), f["batch"])
             with self.loop("0", f["groups"]) as group:
-                w = self.gep(all_weights, self.mul(group, f["filters"], f["depth"]))
+                start = self.mul(group, f["filters"], f["depth"])
+                w = self.gep(all_weights, self.add(start, f["first_weight"]))
                 with self.loop("0", f["rows"], by=f["tile"]) as top:
                     stop = self.min(self.add(top, f["tile"]), f["rows"])
                     overwrites = self.and_(is_first, self.icmp("eq", top, "0"))
@@ -182,7 +223,7 @@ class _Convolution(ImageRowBuilder):
         if self.kind != GRAD_INPUT:
             self.im2col(first, last, group, top, stop, length, wide)
         if self.kind == FORWARD:
-            self.multiply(weights, cols, block, f["filters"], wide, f["depth"])
+            self.multiply(weights, cols, block, f["some_filters"], wide, f["depth"])
             with self.if_then(self.not_(f["in_place"])):
                 self.copy_blocks(*blocks, to_images=True)
             return
@@ -190,16 +231,17 @@ class _Convolution(ImageRowBuilder):
             self.copy_blocks(*blocks, to_images=False)
         if self.kind == GRAD_WEIGHT:
             transposed, more = (f["cols"], "1", wide), self.select(overwrites, "0", "1")
-            self.multiply(block, transposed, weights, f["filters"], f["depth"], wide, more)
+            self.multiply(block, transposed, weights, f["some_filters"], f["depth"], wide, more)
             return
         transposed = w, "1", f["depth"]
-        self.multiply(transposed, block, cols, f["depth"], wide, f["filters"])
+        self.multiply(transposed, block, cols, f["some_depth"], wide, f["filters"])
         self.im2col(first, last, group, top, stop, length, wide)
 
     def block(self, first: str, group: str, top: str, wide: str) -> tuple[str, str, str]:
         """The matrix of filters × positions: the image itself if it is a single one."""
         f = self.f
         channel = self.mul(self.add(self.mul(first, f["groups"]), group), f["filters"])
+        channel = self.add(channel, f["first_filters"])
         start = self.add(self.mul(channel, f["positions"]), self.mul(top, f["columns"]))
         matrix = self.select(f["in_place"], self.gep(f["y"], start), f["block"], "ptr")
         return matrix, self.select(f["in_place"], f["positions"], wide), "1"
@@ -229,12 +271,14 @@ class _Convolution(ImageRowBuilder):
         with self.loop(first, last) as image:
             filters = self.mul(f["groups"], f["filters"])
             channel = self.add(self.mul(image, filters), self.mul(group, f["filters"]))
+            channel = self.add(channel, f["first_filters"])
             start = self.add(self.mul(channel, f["positions"]), self.mul(top, f["columns"]))
             column = self.mul(self.sub(image, first), length)
             output = f"ptr {self.gep(f['y'], start)}, i64 {f['positions']}"
             block = f"ptr {self.gep(f['block'], column)}, i64 {wide}"
             source, target = (block, output) if to_images else (output, block)
-            self.e.line(f"call void @copy({source}, {target}, i64 {f['filters']}, i64 {length})")
+            rows = f["some_filters"]
+            self.e.line(f"call void @copy({source}, {target}, i64 {rows}, i64 {length})")
 
     def copy_function(self) -> None:
         """`copy`: a matrix of contiguous rows to another, with their row strides."""
@@ -257,22 +301,24 @@ class _Convolution(ImageRowBuilder):
         with self.loop(first, last) as image:
             channels = self.mul(f["groups"], f["channels"])
             channel = self.add(self.mul(image, channels), self.mul(group, f["channels"]))
+            channel = self.add(channel, f["first_channels"])
             source = self.gep(f["x"], self.mul(channel, f["pixels"]))
             column = self.gep(f["cols"], self.mul(self.sub(image, first), length))
-            given = f"ptr {source}, ptr {column}, i64 {wide}, i64 {top}, i64 {stop}"
+            given = f"ptr {source}, ptr {column}, i64 {f['some_channels']}, i64 {wide}, "
+            given += f"i64 {top}, i64 {stop}"
             self.e.line(f"call void @im2col(ptr %context, {given})")
 
     def im2col_function(self) -> None:
-        """`im2col`: all channels of one image, for some rows of the output."""
+        """`im2col`: `count` channels of one image, for some rows of the output."""
         head = (
-            "internal void @im2col(ptr %context, ptr %image, ptr %columns, i64 %wide, i64 %top, "
-            "i64 %stop)"
+            "internal void @im2col(ptr %context, ptr %image, ptr %columns, i64 %count, i64 %wide, "
+            "i64 %top, i64 %stop)"
         )
         with self.function(head):
             self.f = f = self.load_context(*FIELDS)
             pixels = self.mul(f["height"], f["width"])
             with (
-                self.loop("0", f["channels"]) as channel,
+                self.loop("0", "%count") as channel,
                 self.loop("0", f["kernel_h"]) as tap_h,
                 self.loop("0", f["kernel_w"]) as tap_w,
             ):

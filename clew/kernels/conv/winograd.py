@@ -5,7 +5,8 @@ summed over channels, which makes 16 GEMMs over many tiles, and transformed back
 gradient of the input is a convolution of the same kind; the gradient of the weights goes through
 the transposed transforms.
 
-Rows of tiles are counted through all images, and processed in chunks.
+Rows of tiles are counted through all images, and processed in chunks. Where there are fewer chunks
+than threads, a task has a slice of the filters only.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from clew.kernels.codegen.contexts import compiled, context_of
 from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.image_rows import ImageRowBuilder
 from clew.kernels.codegen.loops import end_module, run_tasks
-from clew.kernels.conv.im2col_conv import FORWARD, GRAD_INPUT, Geometry
+from clew.kernels.conv.im2col_conv import FORWARD, GRAD_INPUT, Geometry, slice_count
 from clew.kernels.conv.winograd_transforms import (
     INPUT,
     OUTPUT,
@@ -43,7 +44,7 @@ CONVOLVE, WEIGHT_GRADIENT = KINDS = ("convolve", "weight_gradient")
 # The context: images, transformed weights, outputs, then sizes; `chunk` is in rows of tiles.
 FIELDS = (
     "*x", "*u", "*y", "u_row", "u_col", "channels", "filters", "height", "width", "rows", "columns",
-    "pad_h", "pad_w", "tile_rows", "tile_columns", "total", "chunk", "parts",
+    "pad_h", "pad_w", "tile_rows", "tile_columns", "total", "chunk", "parts", "slices",
 )  # fmt: skip
 # Bytes of a chunk's transformed inputs and outputs that stay in the second-level cache, and the
 # limits of its tiles.
@@ -118,12 +119,14 @@ def _run(
     _, channels, height, width = x.shape
     _, filters, rows, columns = y.shape
     total, chunk = _chunks(x, y)
+    tasks = parts or -(-total // chunk)
+    slices = slice_count(tasks, filters)
     sizes = (
         *strides, channels, filters, height, width, rows, columns, *padding,
-        -(-rows // 2), -(-columns // 2), total, chunk, parts,
+        -(-rows // 2), -(-columns // 2), total, chunk, parts, slices,
     )  # fmt: skip
     context = context_of((x, u, y), sizes)
-    _function(kind)(context.ctypes.data, parts or -(-total // chunk))
+    _function(kind)(context.ctypes.data, tasks * slices)
 
 
 @functools.cache
@@ -253,13 +256,22 @@ class _Winograd(ImageRowBuilder):
             f["input_rows"] = self.malloc(self.add(input_size, self.mul(f["tile_columns"], "4")))
             f["output_rows"] = self.gep(f["input_rows"], input_size)
             self.fill_zeros(f["input_rows"], input_size)
-            with self.loop("%begin", "%end") as number:
+            with self.loop("%begin", "%end") as task:
+                self.slice(self.urem(task, f["slices"]))
+                number = self.udiv(task, f["slices"])
                 if kind == CONVOLVE:
                     self.chunk(self.mul(number, f["chunk"]), f["u"], kind)
                 else:
                     self.part(number)
             for name in ("v", "m", "input_rows"):
                 self.free(f[name])
+
+    def slice(self, number: str) -> None:
+        """The filters of a task."""
+        f = self.f
+        f["first"] = self.udiv(self.mul(number, f["filters"]), f["slices"])
+        end = self.udiv(self.mul(self.add(number, "1"), f["filters"]), f["slices"])
+        f["some"] = self.sub(end, f["first"])
 
     def part(self, number: str) -> None:
         """The chunks whose weight gradients have the same partial sums."""
@@ -292,12 +304,14 @@ class _Winograd(ImageRowBuilder):
             ("x", f["channels"], f["height"], f["width"], f["v"], f["input_rows"]) if is_input
             else ("y", f["filters"], f["rows"], f["columns"], f["m"], f["output_rows"])
         )  # fmt: skip
+        skipped, some = ("0", channels) if is_input else (f["first"], f["some"])
         with self.loop("0", count) as row:
             number = self.add(first, row)
             image = self.udiv(number, f["tile_rows"])
             top = self.mul(self.urem(number, f["tile_rows"]), "2")
-            start = self.gep(f[name], self.mul(image, channels, height, width))
-            given = f"ptr {start}, i64 {channels}"
+            channel = self.add(self.mul(image, channels), skipped)
+            start = self.gep(f[name], self.mul(channel, height, width))
+            given = f"ptr {start}, i64 {some}"
             tiles = self.gep(matrix, self.mul(row, f["tile_columns"]))
             end = f"i64 {f['tile_columns']}, ptr {buffer}, ptr {tiles}, i64 {wide})"
             if is_input:
@@ -316,14 +330,15 @@ class _Winograd(ImageRowBuilder):
         row = self.mul(wide, item)
         with self.loop("0", "16") as number:
             weights = self.gep(u, self.mul(number, f["filters"], f["channels"]))
+            weights = self.ptr_add(weights, self.mul(f["first"], f["u_row"]))
             v = self.gep(f["v"], self.mul(number, f["channels"], wide))
-            m = self.gep(f["m"], self.mul(number, f["filters"], wide))
+            m = self.gep(f["m"], self.mul(number, f["some"], wide))
             w = weights, f["u_row"], f["u_col"]
             images = m, row, item
             if kind == CONVOLVE:
                 matrices = w, (v, row, item), images
-                sizes = f["filters"], wide, f["channels"]
+                sizes = f["some"], wide, f["channels"]
             else:
                 matrices = images, (v, item, row), w
-                sizes = f["filters"], f["channels"], wide
+                sizes = f["some"], f["channels"], wide
             call_multiply(self.e, "float", matrices, sizes, more)

@@ -15,6 +15,7 @@ import numpy as np
 from clew.core.interception import inside_vmap
 from clew.core.no_history import NoHistory
 from clew.core.node import Node
+from clew.core.overrides import disabled
 from clew.core.tensor import Tensor, _new
 from clew.ops.define import vmap_errors
 from clew.ops.shape.joining import stack
@@ -104,6 +105,7 @@ class BatchedTensor(Tensor):
     """A tensor inside vmap. Its history is that of the logical tensor, which one example sees."""
 
     __slots__ = ("_given", "_is_batched", "_level", "_physical")
+    __torch_function__ = disabled
 
     _is_lifted = True
 

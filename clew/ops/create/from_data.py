@@ -29,6 +29,7 @@ from clew.ops.tensor.copying import scalar_as
 from clew.ops.tensor.to_numpy import entered_from_outside
 from clew.ops.tensor.typed_storage import TypedStorage, tensor_over
 from clew.ops.tensor.untyped_storage import UntypedStorage
+from clew.source import user_stacklevel
 
 Dtype = dtypes.dtype | None
 
@@ -64,7 +65,7 @@ def tensor(
             "sourceTensor.detach().clone() or "
             "sourceTensor.detach().clone().requires_grad_(True), rather than "
             "torch.tensor(sourceTensor).",
-            stacklevel=2,
+            stacklevel=user_stacklevel(),
         )
     return _copied("tensor", data, dtype, device, requires_grad, pin_memory)
 
@@ -170,7 +171,7 @@ def _sharing(array: np.ndarray, writer: str) -> Tensor:
             "The given NumPy array is not writable, and PyTorch does not support non-writable "
             "tensors. This means writing to this tensor will result in undefined behavior: here "
             "NumPy will refuse the write.",
-            stacklevel=3,
+            stacklevel=user_stacklevel(),
         )
     result = wrap(over_memory_of(array))
     result._reason = entered_from_outside(writer, array)

@@ -16,6 +16,7 @@ from clew.ops.define.options import Options, check_options, read_dtype, require_
 from clew.ops.tensor.to_numpy import entered_from_outside, refuse_bits
 from clew.ops.tensor.typed_storage import tensor_over
 from clew.ops.tensor.untyped_storage import UntypedStorage
+from clew.source import user_stacklevel
 
 Dtype = dtypes.dtype | None
 
@@ -54,7 +55,7 @@ def frombuffer(
             "The given buffer is not writable, and PyTorch does not support non-writable tensors. "
             "This means you can write to the underlying (supposedly non-writable) buffer using the "
             "tensor: here NumPy will refuse the write.",
-            stacklevel=2,
+            stacklevel=user_stacklevel(),
         )
     _check_buffer(view.nbytes, kind.itemsize, count, offset)
     array = np.frombuffer(buffer, kind.np, count, offset)

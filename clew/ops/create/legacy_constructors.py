@@ -9,8 +9,9 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.backend.device import check_device
+from clew.core.function_modes import DisableTorchFunction
 from clew.core.public import FUNCTIONS, methods, public
-from clew.core.tensor import Size, Tensor, alias, retyped, wrap
+from clew.core.tensor import Size, Tensor, alias, retyped, tangents_of, wrap
 from clew.ops.create.nested_data import array_from_data
 from clew.ops.define.options import checked_size
 from clew.ops.tensor.conversion import LEGACY_NAMES, dtype_of_legacy
@@ -85,8 +86,11 @@ def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
             "possible. Make sure your class inherits from Tensor." + errors.at_user_line()
         )
     result = retyped(self, cls)
-    result._requires_grad = self.requires_grad
+    with DisableTorchFunction():  # as in PyTorch, nothing takes this over
+        result._requires_grad = self.requires_grad
     result._node, result._output_nr, result._view = self._node, self._output_nr, self._view
+    for level, tangent in tangents_of(self).items():
+        level.give(result, tangent)
     return result
 
 

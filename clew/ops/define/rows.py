@@ -24,6 +24,7 @@ from clew.core.elementwise import (
 )
 from clew.core.inplace import apply_inplace, check_overlap, refuse_leaf
 from clew.core.op import Formula, camel
+from clew.core.overrides import unseen
 from clew.core.public import FUNCTIONS, deliver, methods, out_doc, refuse_history
 from clew.core.tensor import Tensor, wrap
 
@@ -373,6 +374,8 @@ def out_form(
             try:
                 return implementation(*args, **kwargs)
             except Exception as error:  # whatever it is, the call may explain it
+                if unseen(*args, *kwargs.values()):
+                    return function(*args, **kwargs)
                 renamed = by_torch_names(implementation, kwargs)
                 if renamed is not None:
                     return implementation(*args, **renamed)

@@ -33,6 +33,7 @@ from clew.ops.shape.splitting import UNBIND
 from clew.ops.shape.squeezing import UNSQUEEZE
 from clew.ops.shape.views import ALIAS
 from clew.ops.tensor.copying import copy_, fill_, scalar_as
+from clew.source import user_stacklevel
 
 Shape = tuple[int, ...]
 INDEX_DTYPES = frozenset(np.dtype(name) for name in ("int64", "int32", "uint8", "bool"))
@@ -185,7 +186,7 @@ def _apply_tensor(
         warnings.warn(
             "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool "
             "instead.",
-            stacklevel=4,
+            stacklevel=user_stacklevel(),
         )
         index = wrap(array.astype(np.bool_))
     _record(advanced, dim, index)

@@ -27,6 +27,7 @@ from clew.ops.define.out_checks import (
 from clew.ops.define.rows import require_tensors
 from clew.ops.linalg.product_checks import refuse_bool
 from clew.ops.shape.views import UNSAFE_RESHAPE
+from clew.source import user_stacklevel
 
 
 @public(aliases=("ger",), out=out_checks.same_or_apart)
@@ -310,7 +311,7 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
         "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use "
         "torch.linalg.multi_dot instead, which accepts a list of two or more tensors rather than "
         "multiple parameters.",
-        stacklevel=3,
+        stacklevel=user_stacklevel(),
     )
     if not matrices:
         raise RuntimeError("chain_matmul(): Expected one or more matrices" + errors.at_user_line())

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from clew import errors
+from clew.core.overrides import disabled
 from clew.core.tensor import Tensor, retyped, wrap
 from clew.source import user_stacklevel
 
@@ -40,6 +41,7 @@ class CausalBias(Tensor):
                 [ True,  True,  True]])
     """
 
+    __torch_function__ = disabled
     variant: CausalVariant
     seq_len_q: int
     seq_len_kv: int

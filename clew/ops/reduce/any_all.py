@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from clew.core.op import Op
@@ -95,3 +97,10 @@ def count_nonzero(input: Tensor, dim: DimArgument = None) -> Tensor:
         tensor([1, 2])
     """
     return COUNT_NONZERO(input, dims=reduced_dims(dim, input._array.ndim))
+
+
+@public(method=False, out=False)
+def _assert(condition: Any, message: str) -> None:
+    """Raise unless a condition is true; in a traced program, when it runs."""
+    if not condition:
+        raise AssertionError(message)

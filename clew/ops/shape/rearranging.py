@@ -21,6 +21,7 @@ from clew.ops.define.dims import numpy_names, shape_argument, wrap_dim
 from clew.ops.define.memory_layout import in_memory_as
 from clew.ops.define.rows import require_tensors
 from clew.ops.shape.joining import stack, tensor_list
+from clew.source import user_stacklevel
 
 Shape = tuple[int, ...]
 
@@ -359,7 +360,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
         warnings.warn(
             "torch.meshgrid: in an upcoming release, it will be required to pass the indexing "
             "argument.",
-            stacklevel=2,
+            stacklevel=user_stacklevel(),
         )
     elif not isinstance(indexing, str):
         raise errors.wrong_argument("meshgrid", "indexing", None, "str", indexing)

@@ -15,6 +15,7 @@ from clew.core.tensor import Tensor
 from clew.core.view_op import ViewOp
 from clew.ops.define.dims import shape_argument, wrap_dim
 from clew.ops.shape.views import ALIAS
+from clew.source import user_stacklevel
 
 Shape = tuple[int, ...]
 
@@ -225,7 +226,7 @@ def _all_transposed(self: Tensor) -> Tensor:
             "deprecated and it will throw an error in a future release. Consider `x.mT` to "
             "transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
             "reverse the dimensions of a tensor.",
-            stacklevel=2,
+            stacklevel=user_stacklevel(),
         )
     order = tuple(range(self._array.ndim - 1, -1, -1))
     return PERMUTE.share(self, {"dims": order}, self._array.T)

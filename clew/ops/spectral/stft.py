@@ -15,6 +15,7 @@ from clew.ops.nn.padding import pad
 from clew.ops.pointwise.complex import view_as_real
 from clew.ops.shape.strided import UNFOLD_BACKWARD
 from clew.ops.spectral.fft import fft, ifft, irfft, rfft
+from clew.source import user_stacklevel
 
 _ONESIDED = "Cannot have onesided output if window or input is complex"
 _SMALLEST_ENVELOPE = 1e-11
@@ -31,7 +32,7 @@ def _full_window(
     if window is None:
         warnings.warn(
             "A window was not provided. A rectangular window will be applied, which is known to "
-            "cause spectral leakage.", stacklevel=4,
+            "cause spectral leakage.", stacklevel=user_stacklevel(),
         )  # fmt: skip
         window = ones(win_length, dtype=dtype)
     elif window._array.shape != (win_length,):
@@ -245,6 +246,7 @@ def _lengthened(signal: Tensor, missing: int) -> Tensor:
         return signal
     warnings.warn(
         "The length of signal is shorter than the length parameter. Result is being padded with "
-        "zeros in the tail. Please check your center and hop_length settings.", stacklevel=3,
+        "zeros in the tail. Please check your center and hop_length settings.",
+        stacklevel=user_stacklevel(),
     )  # fmt: skip
     return pad(signal, (0, missing))

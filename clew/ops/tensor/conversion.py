@@ -20,11 +20,15 @@ from clew.core.tensor import Tensor
 from clew.kernels.numpy.conversion import converted
 from clew.ops.define import memory_layout
 from clew.ops.define.options import cannot_pin, read_dtype
+from clew.source import user_stacklevel
 
 
 def _cast(self: np.ndarray, *, dtype: np.dtype, memory_format: Any = None) -> np.ndarray:
     if self.dtype.kind == "c" and dtype.kind not in "cb":
-        warnings.warn("Casting complex values to real discards the imaginary part", stacklevel=6)
+        warnings.warn(
+            "Casting complex values to real discards the imaginary part",
+            stacklevel=user_stacklevel(),
+        )
         self = self.real
     if self.flags.c_contiguous and memory_format is None and 1 not in self.shape:
         return self.astype(dtype) if self.dtype is dtype else converted(self, dtype)

@@ -20,6 +20,7 @@ from clew.kernels.compiled.copies import copied
 from clew.kernels.numpy.arrays import row_by_row
 from clew.kernels.numpy.conversion import saturated
 from clew.ops.define import memory_layout, vmap_errors
+from clew.source import user_stacklevel
 
 NARROW_FLOATS = frozenset({*dtypes.LOW_PRECISION, np.dtype(np.float32)})
 
@@ -29,7 +30,10 @@ def convert(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     if array.dtype is dtype:
         return array
     if array.dtype.kind == "c" and dtype.kind not in "cb":
-        warnings.warn("Casting complex values to real discards the imaginary part", stacklevel=6)
+        warnings.warn(
+            "Casting complex values to real discards the imaginary part",
+            stacklevel=user_stacklevel(),
+        )
         array = array.real
     with np.errstate(all="ignore"):
         return saturated(array, dtype).astype(dtype)

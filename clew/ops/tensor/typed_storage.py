@@ -18,6 +18,7 @@ from clew.ops.define.options import cannot_pin
 from clew.ops.tensor.conversion import to_dtype
 from clew.ops.tensor.storage_memory import is_integer
 from clew.ops.tensor.untyped_storage import UntypedStorage, over_storage, storage_of
+from clew.source import user_stacklevel
 
 
 class _Warnings:
@@ -25,7 +26,7 @@ class _Warnings:
     given = False
 
 
-def warn_of_removal(stacklevel: int = 2) -> None:
+def warn_of_removal() -> None:
     """Warn that typed storages will go: once in a process, or each time where that is asked."""
     if _Warnings.always or not _Warnings.given:
         _Warnings.given = True
@@ -35,7 +36,7 @@ def warn_of_removal(stacklevel: int = 2) -> None:
             "directly.  To access UntypedStorage directly, use tensor.untyped_storage() instead of "
             "tensor.storage()",
             UserWarning,
-            stacklevel=stacklevel + 1,
+            stacklevel=user_stacklevel(),
         )
 
 

@@ -1,12 +1,18 @@
 """Datasets, samplers, and the loader that makes batches of them."""
 
-from clew.utils.data import _utils, dataloader, dataset, distributed, sampler
+from clew.utils.data import _utils, dataloader, datapipes, dataset, distributed, sampler
 from clew.utils.data.dataloader import (
     DataLoader,
     _DatasetKind,
     default_collate,
     default_convert,
     get_worker_info,
+)
+from clew.utils.data.datapipes.datapipe import (
+    DataChunk,
+    IterDataPipe,
+    MapDataPipe,
+    functional_datapipe,
 )
 from clew.utils.data.dataset import (
     ChainDataset,
@@ -34,5 +40,6 @@ __all__ = [
     "Subset", "random_split",
     "Sampler", "SequentialSampler", "RandomSampler", "SubsetRandomSampler",
     "WeightedRandomSampler", "BatchSampler", "DistributedSampler",
+    "DataChunk", "IterDataPipe", "MapDataPipe", "datapipes", "functional_datapipe",
     "_DatasetKind", "_utils", "dataloader", "dataset", "distributed", "sampler",
 ]  # fmt: skip

@@ -32,6 +32,10 @@ _FIXED = frozenset(
 )
 
 
+_collate_fn_t = Callable[[list[Any]], Any]
+_worker_init_fn_t = Callable[[int], None]
+
+
 class _InfiniteConstantSampler(Sampler[None]):
     """Stands for the order of an iterable dataset, which has one of its own."""
 

@@ -146,13 +146,14 @@ def histogram(tag: str, values: np.ndarray, bins: str | int | Sequence[float]) -
 def image(tag: str, pixels: np.ndarray) -> Message:
     """An image of height, width and 1, 3 or 4 channels of bytes."""
     height, width, channels = pixels.shape
-    return {1: tag, 4: {1: height, 2: width, 3: channels, 4: _png(pixels)}}
+    return {1: tag, 4: {1: height, 2: width, 3: channels, 4: png_bytes(pixels)}}
 
 
 _PNG_KINDS = {1: 0, 3: 2, 4: 6}  # by channels: grey, colours, colours with transparency
 
 
-def _png(pixels: np.ndarray) -> bytes:
+def png_bytes(pixels: np.ndarray) -> bytes:
+    """A PNG file of height, width and 1, 3 or 4 channels of bytes."""
     height, width, channels = pixels.shape
     head = struct.pack(">IIBBBBB", width, height, 8, _PNG_KINDS[channels], 0, 0, 0)
     # Each row begins with the number of its filter, 0 for none.

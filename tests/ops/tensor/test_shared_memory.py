@@ -54,6 +54,7 @@ def test_a_write_to_a_saved_tensor_through_numpy_is_caught(
         loss.backward()
     assert "shared by .numpy()" in str(caught[0].message)
     assert __file__.rpartition("/")[2] in str(caught[0].message)
+    assert caught[0].filename == __file__, "it points to the line that called backward"
 
 
 def test_a_write_through_an_array_that_was_taken_before_is_caught() -> None:

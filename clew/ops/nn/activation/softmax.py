@@ -332,7 +332,9 @@ def gumbel_softmax(
         tensor([0., 1., 0.])
     """
     if eps != 1e-10:
-        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+        warnings.warn(
+            "`eps` parameter is deprecated and has no effect.", stacklevel=user_stacklevel()
+        )
     gumbels = -empty_like(logits).exponential_().log()
     soft = softmax((logits + gumbels) / tau, dim)
     if not hard:

@@ -1,0 +1,6 @@
+"""`torch.distributed.algorithms`: ways for processes to agree on gradients. `Join` raises."""
+
+from clew.distributed.algorithms import ddp_comm_hooks, join
+from clew.distributed.algorithms.join import Join, Joinable, JoinHook
+
+__all__ = ["Join", "JoinHook", "Joinable", "ddp_comm_hooks", "join"]

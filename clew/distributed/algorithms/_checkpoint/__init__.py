@@ -1,0 +1,1 @@
+"""Modules whose forward is computed again in backward."""

@@ -1,0 +1,1 @@
+"""Averages of models over processes: making one raises."""

@@ -1,0 +1,1 @@
+"""`torch.distributed.elastic`: processes that are started again when they fail; not there."""

@@ -1,0 +1,1 @@
+"""Starts several processes, which clew does not have."""

@@ -1,0 +1,5 @@
+"""Passes over graphs."""
+
+from clew.fx.passes import shape_prop
+
+__all__ = ["shape_prop"]

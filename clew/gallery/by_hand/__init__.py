@@ -1,0 +1,1 @@
+"""Backpropagation by hand"""

@@ -1,0 +1,1 @@
+"""Stop-gradient in all its uses"""

@@ -1,0 +1,353 @@
+"""Operations by PyTorch's internal signatures, where those differ from the public functions'.
+
+Programs call `torch.ops.aten.convolution(x, w, b, stride, ...)` with all arguments by position, and
+rules for gradients call `aten.tanh_backward`. Each entry is a function over the public ones.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from clew.backend import dtypes
+from clew.core.public import FUNCTIONS
+from clew.core.tensor import Tensor
+from clew.ops.nn.activation.gated import gelu, glu, mish, silu
+from clew.ops.nn.activation.leaky import leaky_relu
+from clew.ops.nn.activation.piecewise import (
+    hardshrink,
+    hardsigmoid,
+    hardswish,
+    hardtanh,
+    softshrink,
+    threshold,
+)
+from clew.ops.nn.activation.unary import elu, logsigmoid, softplus
+from clew.ops.nn.attention import scaled_dot_product_attention
+from clew.ops.nn.average_pooling import (
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+    avg_pool2d,
+    avg_pool3d,
+)
+from clew.ops.nn.batch_norm import batch_norm
+from clew.ops.nn.embedding import embedding
+from clew.ops.nn.group_norm import group_norm
+from clew.ops.nn.interpolate import interpolate
+from clew.ops.nn.layer_norm import layer_norm
+from clew.ops.nn.loss.classification import cross_entropy, nll_loss
+from clew.ops.nn.loss.elementwise import huber_loss, l1_loss, mse_loss, smooth_l1_loss
+from clew.ops.nn.loss.likelihood import binary_cross_entropy, binary_cross_entropy_with_logits
+from clew.ops.nn.padding import pad
+
+SIGNATURES: dict[str, Callable[..., Any]] = {
+    "avg_pool2d": avg_pool2d,
+    "avg_pool3d": avg_pool3d,
+    "_adaptive_avg_pool2d": adaptive_avg_pool2d,
+    "_adaptive_avg_pool3d": adaptive_avg_pool3d,
+    "adaptive_avg_pool2d": adaptive_avg_pool2d,
+    "adaptive_avg_pool3d": adaptive_avg_pool3d,
+    "elu": elu,
+    "gelu": gelu,
+    "glu": glu,
+    "hardshrink": hardshrink,
+    "hardsigmoid": hardsigmoid,
+    "hardswish": hardswish,
+    "hardtanh": hardtanh,
+    "leaky_relu": leaky_relu,
+    "log_sigmoid": logsigmoid,
+    "mish": mish,
+    "pad": pad,
+    "scaled_dot_product_attention": scaled_dot_product_attention,
+    "silu": silu,
+    "softplus": softplus,
+    "softshrink": softshrink,
+    "threshold": threshold,
+}
+
+
+def _named(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Enter a function under its own name."""
+    SIGNATURES[function.__name__] = function
+    return function
+
+
+# -- views and copies ------------------------------------------------------------------------------
+
+
+@_named
+def slice(
+    self: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
+    index = (builtins.slice(None),) * (dim % self.dim()) + (builtins.slice(start, end, step),)
+    return self[index]
+
+
+@_named
+def _to_copy(self: Tensor, *, memory_format: Any = None, **options: Any) -> Tensor:
+    wanted = {name: value for name, value in options.items() if name in ("dtype", "device")}
+    if memory_format is not None:
+        wanted["memory_format"] = memory_format
+    return self.to(copy=True, **wanted)
+
+
+@_named
+def _unsafe_view(self: Tensor, size: Sequence[int]) -> Tensor:
+    return self.view(size)
+
+
+@_named
+def view(self: Tensor, size: Any) -> Tensor:
+    return self.view(size)
+
+
+@_named
+def expand(self: Tensor, size: Sequence[int], *, implicit: bool = False) -> Tensor:
+    return self.expand(size)
+
+
+@_named
+def alias(self: Tensor) -> Tensor:
+    return self.view_as(self)
+
+
+@_named
+def lift_fresh(self: Tensor) -> Tensor:
+    return self
+
+
+@_named
+def _local_scalar_dense(self: Tensor) -> Any:
+    return self.item()
+
+
+@_named
+def index(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
+    places = tuple(builtins.slice(None) if each is None else each for each in indices)
+    return self[places]
+
+
+# -- reductions ------------------------------------------------------------------------------------
+
+
+@_named
+def sum(self: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    return self.sum(dtype=dtype) if dim is None else self.sum(dim, keepdim, dtype=dtype)
+
+
+@_named
+def mean(self: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    return self.mean(dtype=dtype) if dim is None else self.mean(dim, keepdim, dtype=dtype)
+
+
+@_named
+def _softmax(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
+    return (self.float() if half_to_float else self).softmax(dim)
+
+
+@_named
+def _log_softmax(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
+    return (self.float() if half_to_float else self).log_softmax(dim)
+
+
+# -- layers ----------------------------------------------------------------------------------------
+
+
+@_named
+def convolution(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+) -> Tensor:
+    axes = weight.dim() - 2
+    if transposed:
+        function = FUNCTIONS[f"conv_transpose{axes}d"]
+        return function(input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return FUNCTIONS[f"conv{axes}d"](input, weight, bias, stride, padding, dilation, groups)
+
+
+SIGNATURES["embedding"] = lambda weight, indices, padding_idx=-1, scale=False, sparse=False: (
+    embedding(indices, weight, None if padding_idx < 0 else padding_idx, sparse=sparse)
+)
+
+
+@_named
+def native_layer_norm(
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None,
+    bias: Tensor | None,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    dims = tuple(range(-len(normalized_shape), 0))
+    variance, average = FUNCTIONS["var_mean"](input, dims, correction=0, keepdim=True)
+    normal = layer_norm(input, tuple(normalized_shape), weight, bias, eps)
+    return normal, average, (variance + eps).rsqrt()
+
+
+@_named
+def native_group_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    rows = input.reshape(N, group, -1)
+    variance, average = FUNCTIONS["var_mean"](rows, (-1,), correction=0)
+    return group_norm(input, group, weight, bias, eps), average, (variance + eps).rsqrt()
+
+
+@_named
+def native_batch_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    out = batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    if not training:
+        return out, input.new_empty(0), input.new_empty(0)
+    dims = (0, *range(2, input.dim()))
+    variance, average = FUNCTIONS["var_mean"](input, dims, correction=0)
+    return out, average, (variance + eps).rsqrt()
+
+
+@_named
+def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
+    if not train:
+        return input.clone(), FUNCTIONS["ones_like"](input, dtype=dtypes.bool_)
+    mask = FUNCTIONS["rand_like"](input) >= p
+    return input * mask * (1 / (1 - p) if p < 1 else 0), mask
+
+
+# -- losses: the reduction is a number -------------------------------------------------------------
+
+_REDUCTIONS = ("none", "mean", "sum")
+
+
+def _loss(name: str, function: Callable[..., Any], *names: str) -> None:
+    """A loss of `(self, target, reduction, options...)`."""
+
+    def call(self: Tensor, target: Tensor, reduction: int = 1, *rest: Any, **named: Any) -> Tensor:
+        named.update(zip(names, rest))
+        return function(self, target, reduction=_REDUCTIONS[reduction], **named)
+
+    SIGNATURES[name] = call
+
+
+_loss("mse_loss", mse_loss)
+_loss("l1_loss", l1_loss)
+_loss("smooth_l1_loss", smooth_l1_loss, "beta")
+_loss("huber_loss", huber_loss, "delta")
+
+
+def _weighted_loss(name: str, function: Callable[..., Any], *names: str) -> None:
+    """A loss of `(self, target, weight, ..., reduction, ...)`, in the order of the names."""
+
+    def call(self: Tensor, target: Tensor, *given: Any, **named: Any) -> Tensor:
+        named.update(zip(names, given))
+        named["reduction"] = _REDUCTIONS[named.get("reduction", 1)]
+        return function(self, target, **named)
+
+    SIGNATURES[name] = call
+
+
+_weighted_loss("nll_loss", nll_loss, "weight", "reduction", "ignore_index")
+_weighted_loss("nll_loss2d", nll_loss, "weight", "reduction", "ignore_index")
+_weighted_loss(
+    "cross_entropy_loss", cross_entropy, "weight", "reduction", "ignore_index", "label_smoothing"
+)
+_weighted_loss("binary_cross_entropy", binary_cross_entropy, "weight", "reduction")
+_weighted_loss(
+    "binary_cross_entropy_with_logits",
+    binary_cross_entropy_with_logits,
+    "weight",
+    "pos_weight",
+    "reduction",
+)
+
+
+# -- resizing --------------------------------------------------------------------------------------
+
+
+def _upsample(name: str, mode: str) -> None:
+    aligned = mode in ("linear", "bilinear", "bicubic", "trilinear")
+
+    def call(
+        self: Tensor,
+        output_size: Sequence[int] | None = None,
+        *rest: Any,
+        align_corners: bool = False,
+        scale_factors: Sequence[float] | None = None,
+        **scales: Any,
+    ) -> Tensor:
+        corners = rest[0] if aligned and rest else align_corners
+        return interpolate(
+            self,
+            size=None if output_size is None else list(output_size),
+            scale_factor=scale_factors if output_size is None else None,
+            mode=mode,
+            align_corners=bool(corners) if aligned else None,
+        )
+
+    SIGNATURES[name] = call
+
+
+for _name, _mode in {
+    "upsample_nearest1d": "nearest",
+    "upsample_nearest2d": "nearest",
+    "upsample_nearest3d": "nearest",
+    "upsample_linear1d": "linear",
+    "upsample_bilinear2d": "bilinear",
+    "upsample_bicubic2d": "bicubic",
+    "upsample_trilinear3d": "trilinear",
+}.items():
+    _upsample(_name, _mode)
+
+
+# -- gradients -------------------------------------------------------------------------------------
+
+
+@_named
+def tanh_backward(grad_output: Tensor, output: Tensor) -> Tensor:
+    return grad_output * (1 - output * output)
+
+
+@_named
+def sigmoid_backward(grad_output: Tensor, output: Tensor) -> Tensor:
+    return grad_output * (1 - output) * output
+
+
+@_named
+def threshold_backward(grad_output: Tensor, self: Tensor, threshold: float) -> Tensor:
+    return FUNCTIONS["where"](self > threshold, grad_output, 0)
+
+
+@_named
+def _softmax_backward_data(
+    grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any
+) -> Tensor:
+    product = grad_output * output
+    return (product - output * product.sum(dim, keepdim=True)).to(input_dtype)
+
+
+@_named
+def _log_softmax_backward_data(
+    grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any
+) -> Tensor:
+    return (grad_output - output.exp() * grad_output.sum(dim, keepdim=True)).to(input_dtype)

@@ -1,0 +1,1 @@
+"""Nested containers ("pytrees"): their leaves as a list and back, paths to leaves, and text."""
