@@ -15,6 +15,7 @@ import numpy as np
 from clew.backend.dtypes import LOW_PRECISION
 from clew.kernels.codegen.builder import TYPES
 from clew.kernels.compiled import gather_scatter
+from clew.kernels.runtime import jit
 
 # With so many elements to each position, only those that are added to are converted.
 _SPARSE = 16
@@ -125,6 +126,24 @@ def take_few(source: np.ndarray, index: np.ndarray) -> np.ndarray | None:
     rows = source.size // width
     places = index.reshape(rows, -1) + _starts_of_rows(rows, width)
     return source.reshape(-1).take(places).reshape(index.shape)
+
+
+# So many elements NumPy copies more quickly than a second thread wakes up.
+_MANY = 1 << 18
+
+
+def take_rows(table: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """`table[index]`, for an index of any shape that is known to be in bounds."""
+    if (
+        index.size * math.prod(table.shape[1:]) < _MANY
+        or table.dtype not in TYPES
+        or table.ndim != 2
+        or not table.flags.c_contiguous
+        or jit.threads() == 1
+    ):
+        return table.take(index, axis=0)
+    rows = gather_scatter.take_rows(table, np.ascontiguousarray(index, np.int64).reshape(-1))
+    return rows.reshape(*index.shape, table.shape[1])
 
 
 @functools.lru_cache(maxsize=64)

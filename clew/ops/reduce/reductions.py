@@ -17,6 +17,7 @@ from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.codegen.ir import where
 from clew.kernels.codegen.ufunc import elementwise
+from clew.kernels.compiled.copies import copied
 from clew.kernels.numpy import reduce
 from clew.kernels.numpy.arrays import as_new, widened
 from clew.kernels.numpy.conversion import converted
@@ -246,7 +247,11 @@ def _divided(g: Any, count: int) -> Any:
 
 def _mean_grad(g: Any, dims: Dims, keepdim: bool, self_shape: Dims) -> Any:
     count = math.prod([self_shape[dim] for dim in dims])
-    return _divided(expanded(restore_dims(g, dims, keepdim), self_shape), count)
+    g = restore_dims(g, dims, keepdim)
+    if type(g) is np.ndarray:
+        # Divided while it is small; then copied, because what follows is slow to read it repeated.
+        return copied(expanded(_divided(g, count), self_shape))
+    return _divided(expanded(g, self_shape), count)
 
 
 def _mean_all_grad(g: Any, self_shape: Dims) -> Any:
