@@ -85,7 +85,11 @@ class Elementwise(Op):
             ) from None
         if out.dtype is not result.np:
             out = converted(np.asarray(out), result.np)
-        return laid_out(arrays, out) if out.ndim > 1 else out
+        if out.ndim < 2:
+            return out
+        # In the order of the operands themselves, not of what they were converted to.
+        given = [value._array if isinstance(value, Tensor) else value for value in inputs]
+        return laid_out(given, out)
 
     def prepared(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         """The inputs as they take part in type promotion."""

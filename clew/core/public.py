@@ -48,7 +48,7 @@ def public(
     name: str | None = None,
     function: bool = True,
     method: bool = True,
-    inplace: bool = False,
+    inplace: bool | Prepare = False,
     out: bool | Prepare = True,
     accept: Accept | None = None,
     differentiable: bool = True,
@@ -58,8 +58,9 @@ def public(
     """Export a function as `clew.<name>` and `Tensor.<name>`, and what follows from it.
 
     `out` may be a function that looks at `out=` first, `accept` one that looks at it once there is
-    a result; `differentiable=False` lets inputs with history go with it. `checked` holds arguments
-    against annotations before the function runs.
+    a result; `inplace` may be one that looks at the arguments first. `differentiable=False` lets
+    inputs with history go with `out=`. `checked` holds arguments against annotations before the
+    function runs.
     """
 
     def export(implementation: F) -> F:
@@ -77,7 +78,8 @@ def public(
             if method:
                 setattr(Tensor, each, as_method)
             if inplace:
-                setattr(Tensor, each + "_", inplace_method(as_method, each + "_"))
+                check = None if isinstance(inplace, bool) else inplace
+                setattr(Tensor, each + "_", inplace_method(as_method, each + "_", check))
         return as_function
 
     return export
@@ -96,22 +98,47 @@ def inplace_doc(name: str) -> str:
     return f"In-place version of `{name.removesuffix('_')}`."
 
 
-def inplace_method(implementation: Callable[..., Any], name: str) -> Callable[..., Tensor]:
-    """The method `x.name_(...)` of a function whose result replaces its first argument."""
+def inplace_method(
+    implementation: Callable[..., Any], name: str, check: Prepare | None = None
+) -> Callable[..., Tensor]:
+    """The method `x.name_(...)` of a function whose result replaces its first argument.
+
+    `check` sees the arguments, and the tensor that will be written to, before the function runs.
+    """
     if hasattr(implementation, "under_name"):
         implementation = implementation.under_name(name)
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        def compute(stand_in: Tensor) -> Any:
+            if check is not None:
+                check((self, *args), kwargs, self)
+            return implementation(stand_in, *args, **kwargs)
+
         try:
-            return become(self, lambda stand_in: implementation(stand_in, *args, **kwargs), name)
+            return become(self, compute, name)
         except RuntimeError as error:
             # Arguments of wrong types are said before that it is a leaf.
             explain(implementation, (self, *args), kwargs, error, 0, name)
+            if isinstance(error, NotImplementedError):
+                _refuse_complex(self, args)
             raise
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = inplace_doc(name)
     return method
+
+
+def _refuse_complex(self: Tensor, operands: tuple[Any, ...]) -> None:
+    """That a real tensor cannot hold a complex result is said before that there is none."""
+    promotion = dtypes.Promotion()
+    for value in (self, *operands):
+        if isinstance(value, Tensor):
+            promotion.add_array(value._array)
+        elif isinstance(value, complex):
+            promotion.add_number(value)
+    result = promotion.result()
+    if result.is_complex and not self.dtype.is_complex:
+        raise errors.in_place_dtype(result.scalar_name, self.dtype.scalar_name) from None
 
 
 def with_out(

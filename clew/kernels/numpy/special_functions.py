@@ -311,8 +311,18 @@ def _trigamma_positive(x: Array) -> Array:
     return result
 
 
-@in_double
 def _trigamma(x: Array) -> Array:
+    result = _trigamma_in_double(x)
+    poles = (x < 0.0) & (x == np.floor(x))
+    if poles.any():
+        # As large as PyTorch's, whose sine of a multiple of π is not quite zero.
+        at = x[poles].astype(np.promote_types(x.dtype, np.float32))
+        result[poles] = (math.pi / np.sin(at * at.dtype.type(math.pi))) ** 2
+    return result
+
+
+@in_double
+def _trigamma_in_double(x: Array) -> Array:
     result = np.full_like(x, np.nan)
     choose(result, x > 0.0, _trigamma_positive, x)
 

@@ -6,6 +6,7 @@ Operations that say nothing convert their result to the dtype of `out`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -13,9 +14,11 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.inplace import check_overlap
+from clew.core.inplace import check_overlap, repeats_memory
 from clew.core.public import Accept
 from clew.core.tensor import Tensor
+from clew.kernels.numpy.strides import restride
+from clew.ops.define.dims import wrap_dims
 
 # The same where the function has run: for `out_form`.
 EXACT_OUT = "Expected out tensor to have dtype {c_expected}, but got {c_found} instead"
@@ -196,10 +199,40 @@ def own_memory(args: Args, kwargs: Kwargs, out: Any) -> None:
 
 def decides_dtype(args: Args, kwargs: Kwargs, out: Tensor) -> None:
     """Where `dtype=` is not given, the operation computes in the dtype of `out`."""
+    require_given_dtype(kwargs, out)
+    same_or_apart(args, {}, out)
+
+
+def require_given_dtype(kwargs: Kwargs, out: Tensor) -> None:
     if kwargs.get("dtype") is not None:
         require_dtype(kwargs["dtype"], out, expected_dtype)
     kwargs["dtype"] = out.dtype
-    same_or_apart(args, {}, out)
+
+
+def starts_from(identity: int) -> Any:
+    """For sums and products: `out` may lie in the memory of the input, which is then lost.
+
+    PyTorch fills `out` with what the reduction starts from before it reads the input.
+    """
+
+    def check(args: Args, kwargs: Kwargs, out: Tensor) -> None:
+        input = args[0] if args else kwargs["input"]
+        require_given_dtype(kwargs, out)
+        array = out._array
+        if not np.may_share_memory(input._array, array) or repeats_memory(array):
+            return
+        # A dimension that does not exist is said before anything is lost.
+        dim = args[1] if len(args) > 1 else kwargs.get("dim", kwargs.get("axis"))
+        dims = wrap_dims(dim, array.ndim if input is out else input._array.ndim)
+        if input is out and array.ndim:
+            # It is made as small as the result first, and the rest of its memory stays.
+            size = array.size // max(math.prod(array.shape[each] for each in dims), 1)
+            restride(array, (size,), (array.itemsize,))[...] = identity
+            out._array = np.full_like(array, identity)
+        else:
+            array[...] = identity
+
+    return check
 
 
 def nansum_out(args: Args, kwargs: Kwargs, out: Tensor) -> None:
@@ -214,6 +247,7 @@ def nansum_out(args: Args, kwargs: Kwargs, out: Tensor) -> None:
         if out.dtype.category < dtypes.FLOAT:
             raise errors.no_kernel("nansum_cpu", out.dtype)
     decides_dtype(args, kwargs, out)
+    starts_from(0)(args, kwargs, out)
 
 
 def diff_out(args: Args, kwargs: Kwargs, out: Tensor) -> None:

@@ -38,7 +38,8 @@ FLOATS = "hf"
 INTEGERS = "bi"
 _WORDS = {"b": "bools", "i": "integers", "f": "floats", "c": "complex numbers"}
 
-# For a letter that a row refuses: the exception, where it is not the usual one.
+# For a letter that a row refuses: the exception, where it is not the usual one. For a capital, it
+# is said before shapes that do not fit.
 Refusals = Mapping[str, Exception]
 
 
@@ -97,12 +98,12 @@ class Row(Elementwise):
         return compute, result
 
     def refuse(self, promoted: dtypes.dtype, inputs: tuple[Any, ...]) -> None:
-        """Raise for a dtype; shapes that do not fit are the earlier mistake."""
-        problem = self._explain(inputs, ValueError())
-        if not isinstance(problem, ValueError):
-            raise problem
+        """Raise for a dtype; shapes that do not fit are mostly the earlier mistake."""
         letter = kind_letter(promoted)
-        special = self.refusals.get(letter)
+        problem = self._explain(inputs, ValueError())
+        if not isinstance(problem, ValueError) and letter.upper() not in self.refusals:
+            raise problem
+        special = self.refusals.get(letter.upper(), self.refusals.get(letter))
         if special is not None:
             raise type(special)(str(special) + errors.at_user_line())
         advice = "" if "f" in self.takes else "It takes integers: x.long()"

@@ -26,6 +26,7 @@ from clew.ops.index.index_put import (
     index_op,
     index_put_op,
     out_of_bounds,
+    refuse_bytes,
     split_indices,
 )
 from clew.ops.shape.slicing import SELECT, SLICE
@@ -188,7 +189,6 @@ def _apply_tensor(
             "instead.",
             stacklevel=user_stacklevel(),
         )
-        index = wrap(array.astype(np.bool_))
     _record(advanced, dim, index)
     return current, dim + (array.ndim if is_mask else 1)
 
@@ -286,6 +286,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
 
 def _set_advanced(current: Tensor, advanced: list[Tensor | None], value: Tensor) -> None:
     refuse_leaf(current, "index_put_")
+    refuse_bytes(advanced, value)
     tensors, pattern = split_indices(advanced)
     value = _without_leading_ones(value, current._array.ndim)
     value = apart(current, tensors, value)
@@ -309,9 +310,9 @@ def _without_leading_ones(value: Tensor, ndim: int) -> Tensor:
 
 
 def _fitted(value: Tensor, shape: Shape) -> Tensor:
-    """A value that broadcasts to the part it is assigned to; extra leading ones are dropped."""
+    """A value that broadcasts to the part it is assigned to; leading ones are dropped."""
     have = value._array.shape
-    return value if have == shape else _without_leading_ones(value, len(shape)).expand(shape)
+    return value if have == shape else _without_leading_ones(value, 0).expand(shape)
 
 
 def _length(self: Tensor) -> int:

@@ -30,6 +30,7 @@ from clew.source import user_stacklevel
 Shape = tuple[int, ...]
 Pattern = tuple[bool, ...]
 ALL = slice(None)
+_BYTES = np.dtype(np.uint8)
 
 
 def _key(indices: Sequence[np.ndarray], pattern: Pattern) -> tuple[Any, ...]:
@@ -43,10 +44,37 @@ def _indexed(self: np.ndarray, *indices: np.ndarray, pattern: Pattern) -> np.nda
     try:
         if len(indices) == 1 and first.dtype.kind != "b" and (self.ndim == 1 or pattern[0]):
             return self.take(first, axis=0)
+        _check_empty_masks(self, indices, pattern)
         result = self[_key(indices, pattern)]
         return _in_memory(self, indices, pattern, result) if result.ndim > 1 else result
     except IndexError:
-        raise index_error(self.shape, indices, pattern) from None
+        empty = _nothing_at(self, indices, pattern)
+        if empty is None:
+            raise index_error(self.shape, indices, pattern) from None
+        return empty
+
+
+def _check_empty_masks(self: np.ndarray, indices: Sequence[np.ndarray], pattern: Pattern) -> None:
+    """NumPy takes an empty mask for any dimension."""
+    for index in indices:
+        if not index.size and index.dtype.kind == "b":
+            wrong = index_error(self.shape, indices, pattern)
+            if str(wrong).startswith("The shape of the mask"):
+                raise wrong
+
+
+def _nothing_at(
+    self: np.ndarray, indices: Sequence[np.ndarray], pattern: Pattern
+) -> np.ndarray | None:
+    """The empty result of indices that are outside: PyTorch looks only where it reads."""
+    if self.size:
+        return None
+    inside = [each if each.dtype.kind == "b" else np.zeros_like(each) for each in indices]
+    try:
+        result: np.ndarray = self[_key(inside, pattern)]
+    except IndexError:
+        return None
+    return result
 
 
 def _in_memory(
@@ -82,12 +110,15 @@ def _index_put(
     self: np.ndarray, values: np.ndarray, *indices: np.ndarray, pattern: Pattern, accumulate: bool
 ) -> None:
     key = _key(indices, pattern)
+    _check_empty_masks(self, indices, pattern)
     try:
         if accumulate:
             scatter.add_at(self, key, values)
         else:
             self[key] = values
     except IndexError:
+        if _nothing_at(self, indices, pattern) is not None:
+            return
         raise index_error(self.shape, indices, pattern) from None
     except (ValueError, TypeError):
         # Places are looked up after shapes: those that are not there count here, too.
@@ -231,8 +262,24 @@ def apart(target: Tensor, indices: Sequence[Tensor], value: Tensor) -> Tensor:
 
 
 def split_indices(advanced: Sequence[Tensor | None]) -> tuple[list[Tensor], Pattern]:
-    tensors = [each for each in advanced if each is not None]
+    """The index tensors, with bytes as the masks that they stand for, and where they are."""
+    tensors = [
+        wrap(each._array.astype(np.bool_)) if each._array.dtype is _BYTES else each
+        for each in advanced
+        if each is not None
+    ]
     return tensors, tuple(each is not None for each in advanced)
+
+
+def refuse_bytes(advanced: Sequence[Tensor | None], value: Tensor) -> None:
+    """One value where one mask is true is a `masked_fill_`, which takes no bytes."""
+    if value._array.size == 1:
+        tensors = [each for each in advanced if each is not None]
+        if len(tensors) == 1 and tensors[0]._array.dtype is _BYTES:
+            raise RuntimeError(
+                "masked_fill_ only supports boolean masks, but got mask with dtype unsigned char\n"
+                "  Write x[mask.bool()]" + errors.at_user_line()
+            )
 
 
 def _put_arguments(
@@ -249,15 +296,14 @@ def _put_arguments(
             + errors.at_user_line()
         )
     check_put_dtype(self, values)
-    tensors, pattern = split_indices([each for each in indices])
-    if any(each._array.dtype == np.uint8 for each in tensors):
+    tensors, pattern = split_indices(indices)
+    if any(each is not None and each._array.dtype is _BYTES for each in indices):
         warnings.warn(
             "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool "
             "instead.",
             stacklevel=user_stacklevel(),
         )
-    masks = [wrap(t._array.astype(np.bool_)) if t._array.dtype == np.uint8 else t for t in tensors]
-    return masks, pattern, values
+    return tensors, pattern, values
 
 
 def check_put_dtype(self: Tensor, values: Tensor) -> None:
@@ -286,6 +332,8 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
                 [7., 0., 0.]])
     """
     tensors, pattern, values = _put_arguments(input, indices, values)
+    if not accumulate:
+        refuse_bytes(indices, values)
     op = index_put_op(len(tensors))
     return op(input, values, *tensors, pattern=pattern, accumulate=accumulate)
 
@@ -301,8 +349,10 @@ def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     """
     refuse_leaf(self, "index_put_")
     tensors, pattern, values = _put_arguments(self, indices, values)
-    values = values if accumulate else apart(self, tensors, values)
-    if accumulate:
+    if not accumulate:
+        refuse_bytes(indices, values)
+        values = apart(self, tensors, values)
+    else:
         keep_apart(self, values, *tensors)
     return apply_inplace(
         index_put_op(len(tensors)), self, values, *tensors, pattern=pattern, accumulate=accumulate

@@ -105,7 +105,8 @@ MASKED_SELECT = Op(
     "masked_select",
     _chosen,
     grads={
-        "self": lambda g, mask, self_shape: MASKED_SELECT_BACKWARD(g, mask, input_sizes=self_shape)
+        # Saved as PyTorch does, which makes zeros like it.
+        "self": lambda g, self, mask: MASKED_SELECT_BACKWARD(g, mask, input_sizes=self._array.shape)
     },
     linear=True,
 )

@@ -188,6 +188,24 @@ def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor) -> None:
     _refuse_bools("addmm_impl_cpu_", mat1, mat2)
 
 
+def _fits_in_place(args: tuple[Any, ...], kwargs: dict[str, Any], out: Tensor) -> None:
+    """A product that is added in place must have the shape of what it is added to."""
+    first, second = (*args, *[kwargs.get(name) for name in _OPERANDS if name in kwargs])[-2:]
+    if not isinstance(first, Tensor) or not isinstance(second, Tensor):
+        return
+    a, b, have = first._array.shape, second._array.shape, out._array.shape
+    if len(a) != len(b) or len(a) < 2 or a[-1] != b[-2] or first.dtype is not second.dtype:
+        return
+    wanted = (*a[:-1], b[-1])
+    if have != wanted:
+        raise RuntimeError(
+            f"Bad in-place call: input tensor size {errors.shape_list(have)} and output tensor "
+            f"size {errors.shape_list(wanted)} should match" + errors.at_user_line()
+        )
+
+
+_OPERANDS = ("mat1", "mat2", "batch1", "batch2")
+
 # -- public functions ------------------------------------------------------------------------
 
 
@@ -220,7 +238,7 @@ def _quick(input: Any, mat1: Any, mat2: Any) -> Tensor | None:
     return ADDMM.output(state, (input, mat1, mat2), NO_PARAMS, total)
 
 
-@public(inplace=True)
+@public(inplace=_fits_in_place)
 @number_first("beta", "alpha")
 def addmm(
     input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1
@@ -371,7 +389,7 @@ def addbmm(
     return ADDBMM(input, batch1, batch2, beta=beta, alpha=alpha)
 
 
-@public(inplace=True)
+@public(inplace=_fits_in_place)
 @number_first("beta", "alpha")
 @casts(LOWER)
 def baddbmm(

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from clew import errors
+from clew.backend import dtypes
 from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.ops.shape.joining import tensor_list
@@ -189,7 +190,7 @@ def _ordered(tensor: Tensor, labels: list[int], wanted: list[int]) -> Tensor:
     present = [label for label in wanted if label in labels]
     order = [labels.index(label) for label in present]
     if order != list(range(len(order))):
-        tensor = tensor.permute(*order)
+        tensor = tensor.permute(order)
     for place, label in enumerate(wanted):
         if label not in labels:
             tensor = tensor.unsqueeze(place)
@@ -203,7 +204,7 @@ def _contract_pair(
     a: Tensor, labels_a: list[int], b: Tensor, labels_b: list[int], kept: set[int]
 ) -> tuple[Tensor, list[int]]:
     """The product of two operands, summed over the labels that nobody needs any more."""
-    a, labels_a, b, labels_b = _drop_ones(a, labels_a, b, labels_b)
+    a, labels_a, b, labels_b = _drop_ones(a, labels_a, b, labels_b, kept)
     a, labels_a = _sum_out(a, labels_a, set(labels_a) - set(labels_b) - kept)
     b, labels_b = _sum_out(b, labels_b, set(labels_b) - set(labels_a) - kept)
     shared = [label for label in labels_a if label in labels_b]
@@ -220,7 +221,8 @@ def _contract_pair(
     rows_left, rows_right = (math.prod(sizes[x] for x in part) for part in (left, right))
     matrices_a = _ordered(a, labels_a, batch + left + summed)
     matrices_b = _ordered(b, labels_b, batch + summed + right)
-    if batch:
+    if batch or a.dtype is not b.dtype or a.dtype is dtypes.bool_:
+        # Also for what products refuse: PyTorch's are products of batches.
         count = math.prod(sizes[x] for x in batch)
         product = matrices_a.reshape(count, rows_left, columns).bmm(
             matrices_b.reshape(count, columns, rows_right)
@@ -231,15 +233,19 @@ def _contract_pair(
 
 
 def _drop_ones(
-    a: Tensor, labels_a: list[int], b: Tensor, labels_b: list[int]
+    a: Tensor, labels_a: list[int], b: Tensor, labels_b: list[int], kept: set[int]
 ) -> tuple[Tensor, list[int], Tensor, list[int]]:
-    """A dimension of size 1 that broadcasts against the other operand's is none at all."""
+    """A dimension of size 1 that broadcasts against the other operand's is none at all.
+
+    Nor is one that both have and nobody needs, for operands that only sums are refused of.
+    """
+    needed = kept | {*labels_a} if a.dtype is b.dtype and a.dtype is not dtypes.bool_ else kept
     for label in [x for x in labels_a if x in labels_b]:
         place_a, place_b = labels_a.index(label), labels_b.index(label)
         size_a, size_b = a._array.shape[place_a], b._array.shape[place_b]
-        if size_a == 1 and size_b != 1:
+        if size_a == 1 and (size_b != 1 or label not in needed):
             a, labels_a = a.squeeze(place_a), [x for x in labels_a if x != label]
-        elif size_b == 1 and size_a != 1:
+        if size_b == 1 and (size_a != 1 or label not in needed):
             b, labels_b = b.squeeze(place_b), [x for x in labels_b if x != label]
     return a, labels_a, b, labels_b
 
@@ -316,4 +322,7 @@ def _contract(terms: list[tuple[Tensor, list[int]]], wanted: list[int]) -> Tenso
         later = {label for _, others in terms[index + 1 :] for label in others}
         result, labels = _contract_pair(result, labels, tensor, own_labels, later | {*wanted})
     result, labels = _sum_out(result, labels, set(labels) - set(wanted))
+    if len(terms) == 1 and labels == wanted:
+        # A tensor of its own also where nothing is left to do.
+        return result.permute(list(range(len(labels))))
     return _ordered(result, labels, wanted)

@@ -350,8 +350,12 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         return mm(input.unsqueeze(0), other).squeeze_(0)
     if other_ndim == 2:
         return _fold(input, other, mm)
-    if ndim == 3 and other_ndim == 3 and other._array.shape[0] == 1:
-        return _fold(input, other.squeeze(0), mm)
+    if ndim == 3 and other_ndim == 3:
+        if other._array.shape[0] == 1:
+            refuse_bool("bmm", input._array, other._array)
+            return _fold(input, other.squeeze(0), mm)
+        if input._array.shape[0] == 1:
+            return _batched(input.squeeze(0), other)
     return _batched(input, other)
 
 
@@ -379,8 +383,8 @@ def _batched(input: Tensor, other: Tensor) -> Tensor:
             f"[{count}, {first[-1]}] but got: [{count}, {second[-2]}].\n  matmul got shapes "
             f"{errors.shape_list(first)} and {errors.shape_list(second)}" + errors.at_user_line()
         )
-    require_same_scalar_type(input, other)
     refuse_bool("bmm", input._array, other._array)
+    require_same_scalar_type(input, other)
     return UNSAFE_RESHAPE(BMM(input, other), shape=(*batch, first[-2], second[-1]))
 
 

@@ -11,8 +11,9 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, alias, tangent_of, wrap
 from clew.kernels.codegen.ufunc import elementwise, over_columns, over_rows
-from clew.kernels.numpy.arrays import widened
+from clew.kernels.numpy.arrays import row_by_row, widened
 from clew.ops.define.dims import require_bool
+from clew.ops.define.memory_layout import channels_last_order
 from clew.ops.define.rows import Row
 from clew.ops.nn.layer_norm import (
     Gradients,
@@ -173,6 +174,13 @@ def _layout(array: Array, *others: Array | None) -> _Kernels | None:
     return kernels if kernels.sums.when(array) is not None else None
 
 
+def _in_format(array: Array) -> Array:
+    """The input as the result will lie in memory: row by row, or with the channels last."""
+    if array.flags.c_contiguous or channels_last_order(array) is not None:
+        return array
+    return row_by_row(array)
+
+
 def _channels_last(array: Array) -> Array:
     return array.transpose(0, *range(2, array.ndim), 1)
 
@@ -255,6 +263,7 @@ def _batch_norm_gradients_compiled(
 def _batch_norm(
     input: Array, weight: Array | None, bias: Array | None, *, eps: float
 ) -> tuple[Array, Array, Array, Array]:
+    input = _in_format(input)
     kernels = _layout(input, weight, bias)
     if kernels is not None:
         return _batch_norm_compiled(kernels, input, weight, bias, eps)
@@ -310,6 +319,7 @@ def _batch_norm_running(
     *,
     eps: float,
 ) -> Array:
+    input = _in_format(input)
     kernels = _layout(input, weight, bias, running_mean, running_var)
     if kernels is not None:
         scale = reciprocal_root(running_var, eps)

@@ -74,7 +74,9 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         )
     if eps < 0:
         raise RuntimeError(f"eps must be non-negative, got: {eps:g}" + errors.at_user_line())
-    first, second = broadcast_tensors(x1.to(common), x2.to(common))
+    # Floats are not converted: each norm is computed in its own dtype.
+    floats = [x if x.dtype.category == dtypes.FLOAT else x.to(common) for x in (x1, x2)]
+    first, second = broadcast_tensors(*floats)
     wrapped = wrap_dim(dim, first._array.ndim)
     result: Tensor = (_unit(first, wrapped, eps) * _unit(second, wrapped, eps)).sum(wrapped)
     observer = active.observer

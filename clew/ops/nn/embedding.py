@@ -68,6 +68,11 @@ ONE_HOT = Op(
 def _embedding(
     weight: Array, indices: Array, *, padding_idx: int, scale_grad_by_freq: bool
 ) -> Array:
+    if not weight.shape[0] and indices.size:
+        raise RuntimeError(
+            "index_select(): self indexing axis dim should be positive\n  The table has no rows."
+            + errors.at_user_line()
+        )
     check_rows(indices, weight.shape[0])
     return take_rows(weight, indices)
 

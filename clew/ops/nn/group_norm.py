@@ -142,7 +142,7 @@ def _group_norm(
     shape = input.shape
     if _has_kernels(input, weight, bias):
         return _group_norm_by_rows(row_by_row(input), weight, bias, num_groups, eps)
-    x = widened(input).reshape(shape[0], num_groups, _per_group(shape, num_groups))
+    x = row_by_row(widened(input)).reshape(shape[0], num_groups, _per_group(shape, num_groups))
     normal, mean, rstd, _ = statistics(x, (2,), eps)
     normal *= rstd
     out = affine(normal.reshape(shape), weight, bias, input.dtype)

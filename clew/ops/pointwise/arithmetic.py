@@ -15,7 +15,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.elementwise import NUMBER, binary, operands, operator
-from clew.core.inplace import apply_inplace
+from clew.core.inplace import apply_inplace, refuse_leaf
 from clew.core.op import OPS
 from clew.core.public import FUNCTIONS, methods, public
 from clew.core.tensor import Tensor
@@ -251,6 +251,7 @@ def _sub_(self: Tensor, other: Any, *old: Any, alpha: complex = 1) -> Tensor:
         self, other, alpha = _read_old("sub_", alpha, self, other, *old)
     if type(alpha) is int and alpha == 1:
         return apply_inplace(SUB, *operands(SUB, self, other))
+    refuse_leaf(self, "sub_")
     return apply_inplace(SUB_SCALED, *_check_alpha(SUB, alpha, self, other), alpha=alpha)
 
 

@@ -198,7 +198,7 @@ def _share(g: Tensor, self: Tensor, other: Tensor, loses: Tensor) -> Tensor:
 
 
 def _no_complex(name: str) -> dict[str, Exception]:
-    return {"c": RuntimeError(f"{name} not implemented for complex tensors.")}
+    return {"C": RuntimeError(f"{name} not implemented for complex tensors.")}
 
 
 maximum = binary_row(

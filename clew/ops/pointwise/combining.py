@@ -11,7 +11,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.elementwise import NUMBER
-from clew.core.public import FUNCTIONS, out_doc, public
+from clew.core.public import FUNCTIONS, inplace_method, methods, out_doc, public
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.codegen.ir import where
@@ -141,7 +141,7 @@ LERP = Row(
 )  # fmt: skip
 
 
-@public(inplace=True, out=False)
+@public(out=False)
 def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     """`input + weight * (end - input)`: a point between two tensors.
 
@@ -155,12 +155,7 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
         tensor([ 5., 15.])
     """
     require_tensors("lerp", input=input)
-    if not isinstance(end, Tensor):
-        raise TypeError(
-            f"lerp() received an invalid combination of arguments - got a {type(end).__name__} for "
-            "end, but expected a Tensor\n  Make one of the number: input.new_tensor(end)."
-            + errors.at_user_line()
-        )
+    _require_end("lerp", end)
     if not isinstance(weight, (Tensor, *NUMBER)):
         raise errors.wrong_argument("lerp", "weight", 3, "Tensor or Number", weight)
     if isinstance(weight, Tensor) and not weight._array.ndim and weight.dtype is not input.dtype:
@@ -177,6 +172,27 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     if input.dtype.category < dtypes.FLOAT:
         op.refuse(input.dtype, (input, end))
     return op(input, end, weight)
+
+
+def _require_end(name: str, end: Any) -> None:
+    if not isinstance(end, Tensor):
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got a {type(end).__name__} "
+            "for end, but expected a Tensor\n  Make one of the number: input.new_tensor(end)."
+            + errors.at_user_line()
+        )
+
+
+_lerp_in_place = inplace_method(lerp, "lerp_", out_checks.same_or_apart)
+
+
+def lerp_(self: Tensor, end: Tensor, weight: Any) -> Tensor:
+    """In-place version of `lerp`."""
+    _require_end("lerp_", end)
+    return _lerp_in_place(self, end, weight)
+
+
+methods(lerp_=lerp_)
 
 
 @functools.wraps(lerp)
@@ -222,7 +238,7 @@ ADDCDIV = Row(
 )  # fmt: skip
 
 
-@public(inplace=True, out=out_checks.same_or_apart)
+@public(inplace=out_checks.same_or_apart, out=out_checks.same_or_apart)
 @number_first("value")
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """`input + value * tensor1 * tensor2`.
@@ -256,7 +272,7 @@ def _fitting(op: Row, inputs: tuple[Tensor, ...], value: Any) -> Any:
     return value
 
 
-@public(inplace=True, out=out_checks.same_or_apart)
+@public(inplace=out_checks.same_or_apart, out=out_checks.same_or_apart)
 @number_first("value")
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """`input + value * tensor1 / tensor2`.
@@ -321,7 +337,7 @@ NAN_TO_NUM = Row(
 )
 
 
-@public(inplace=True, out=False)
+@public(out=False)
 def nan_to_num(
     input: Tensor,
     nan: float | None = None,
@@ -347,11 +363,22 @@ def nan_to_num(
             "nan_to_num does not support automatic differentiation for outputs with complex dtype."
             + errors.at_user_line()
         )
+    return _finite(input, nan, posinf, neginf)
+
+
+def _finite(
+    input: Tensor,
+    nan: float | None = None,
+    posinf: float | None = None,
+    neginf: float | None = None,
+) -> Tensor:
+    """The same also for complex numbers with a history: the in-place form takes them."""
     real = input.dtype.to_real()
     limit = float(dtypes.finfo(real).max) if real.is_floating_point else math.inf
     return NAN_TO_NUM(input, nan=nan, posinf=posinf, neginf=neginf, limit=limit)
 
 
+methods(nan_to_num_=inplace_method(_finite, "nan_to_num_"))
 FUNCTIONS["nan_to_num"] = out_form(
     nan_to_num, "nan_to_num: dtype of out: {found} should be same as input: {expected}"
 )

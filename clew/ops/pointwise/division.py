@@ -39,13 +39,19 @@ from clew.ops.pointwise.arithmetic import (
     zeros_of,
 )
 
+_ABSENT: Any = object()
+_GRADS: dict[str, Formula] = {
+    "self": lambda g, other: g / conj(other),
+    "other": lambda g, self, other: -g * conj((self / other) / other),
+}
 DIV = Row(
     "div", np.divide, inputs=("self", "other"), rule=FLOAT, exact_numbers=True,
-    bare=True,
-    grads={
-        "self": lambda g, other: g / conj(other),
-        "other": lambda g, self, other: -g * conj((self / other) / other),
-    },
+    bare=True, grads=_GRADS,
+)  # fmt: skip
+# The same for `rounding_mode=None`, which PyTorch's nodes tell from none at all.
+DIV_UNROUNDED = Row(
+    "div.unrounded", np.divide, inputs=("self", "other"), rule=FLOAT, exact_numbers=True,
+    bare=True, grads=_GRADS, node="DivBackward2",
 )  # fmt: skip
 _plain_div = binary(DIV)
 
@@ -100,8 +106,10 @@ FUNCTIONS["floor_divide"] = out_form(floor_divide, differentiable=False)
 
 
 def _division(rounding_mode: str | None) -> Row:
-    if rounding_mode is None:
+    if rounding_mode is _ABSENT:
         return DIV
+    if rounding_mode is None:
+        return DIV_UNROUNDED
     if rounding_mode == "floor":
         return DIV_FLOOR
     if rounding_mode == "trunc":
@@ -113,7 +121,7 @@ def _division(rounding_mode: str | None) -> Row:
 
 
 @public(aliases=("divide",), out=out_checks.same_or_apart)
-def div(input: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+def div(input: Tensor, other: Any, *, rounding_mode: str | None = _ABSENT) -> Tensor:
     """`input / other`, rounded if asked. Without rounding, integers give the default float.
 
     Args:
@@ -129,7 +137,7 @@ def div(input: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tenso
         >>> clew.div(clew.tensor([7, -7]), 2, rounding_mode="floor")
         tensor([ 3, -4])
     """
-    if rounding_mode is None:
+    if rounding_mode is _ABSENT:
         return _plain_div(input, other)
     op = _division(rounding_mode)
     return op(*operands(op, input, other))
@@ -150,7 +158,7 @@ def true_divide(input: Tensor, other: Any) -> Tensor:
     return _plain_div(input, other)
 
 
-def _div_(self: Tensor, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+def _div_(self: Tensor, other: Any, *, rounding_mode: str | None = _ABSENT) -> Tensor:
     op = _division(rounding_mode)
     return apply_inplace(op, *operands(op, self, other))
 

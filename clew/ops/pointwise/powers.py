@@ -39,9 +39,20 @@ def _raise_tensor(self: np.ndarray, exponent: np.ndarray) -> Any:
     """Any array to another of its dtype."""
     if self.dtype.kind in "iu":
         return _integer_power(self, exponent)
+    if self.dtype.kind == "c":
+        return _complex_power(self, exponent)
     if self.size < _FEW:
         return np.power(self, exponent)
     return threaded(np.power, self, exponent)
+
+
+def _complex_power(base: np.ndarray, exponent: np.ndarray) -> np.ndarray:
+    """exp(y log x), also where y is 0 and log x is infinite: that is NaN."""
+    result = np.asarray(threaded(np.power, base, exponent))
+    undefined = (exponent == 0) & ((base == 0) | ~np.isfinite(base))
+    if undefined.any():
+        result[undefined] = complex(np.nan, np.nan)
+    return result
 
 
 def _integer_power(base: np.ndarray, exponent: np.ndarray) -> np.ndarray:
@@ -190,7 +201,7 @@ def _pow_(self: Tensor, exponent: Any) -> Tensor:
     return apply_inplace(op, *operands(op, self, exponent))
 
 
-@public(inplace=True, out=out_checks.same_or_apart)
+@public(inplace=out_checks.same_or_apart, out=out_checks.same_or_apart)
 def square(input: Tensor) -> Tensor:
     """`input ** 2`.
 

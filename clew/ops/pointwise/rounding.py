@@ -228,7 +228,7 @@ COPYSIGN_NUMBER = Row(
 )  # fmt: skip
 
 
-@public(inplace=True, out=out_checks.same_or_apart)
+@public(inplace=out_checks.same_or_apart, out=out_checks.same_or_apart)
 def copysign(input: Tensor, other: Any) -> Tensor:
     """The magnitude of `input` with the sign of `other`.
 
@@ -313,7 +313,7 @@ NEXTAFTER = NativeRow(
 )  # fmt: skip
 
 
-@public(inplace=True, out=out_checks.same_or_apart)
+@public(inplace=out_checks.same_or_apart, out=out_checks.same_or_apart)
 def nextafter(input: Tensor, other: Tensor) -> Tensor:
     """The next representable number after `input` towards `other`.
 

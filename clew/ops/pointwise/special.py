@@ -392,7 +392,7 @@ def _of_kind(rows: tuple[Row, ...], input: Any, other: Any) -> Tensor:
     return op(*operands(op, input, other))
 
 
-@public(inplace=True, out=out_checks.same_or_apart)
+@public(inplace=out_checks.same_or_apart, out=out_checks.same_or_apart)
 def xlogy(input: Any, other: Any) -> Tensor:
     """`input * log(other)`, and 0 where input is 0.
 
@@ -431,7 +431,9 @@ def _logit(self: np.ndarray, *, eps: float | None) -> Any:
 
 
 def _grad_of_logit(g: Tensor, self: Tensor, eps: float | None) -> Tensor:
-    slope = g / (self * (1 - self))
+    product = self * (1 - self)
+    # At -0.0 as at 0.
+    slope = WHERE(product == 0, g * math.inf, g / product)
     if eps is None:
         outside: float = math.nan
         low, high = 0.0, 1.0
@@ -447,7 +449,7 @@ LOGIT = Row(
 )  # fmt: skip
 
 
-@public(inplace=True, out=out_checks.same_or_apart)
+@public(inplace=out_checks.same_or_apart, out=out_checks.same_or_apart)
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
     """`log(x / (1 - x))`: the inverse of the sigmoid.
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from clew.backend import dtypes
+from clew.core.tensor import Tensor
 from clew.kernels.codegen.ufunc import Elementwise, elementwise
 from clew.kernels.numpy import complex_logarithms
 from clew.ops.define.rows import FLOAT, Row, unary_row
@@ -175,8 +176,17 @@ asinh = unary_row(
     doc="The inverse of the hyperbolic sine.",
     example=">>> clew.asinh(clew.tensor([0., 1., 10.]))\ntensor([0.0000, 0.8814, 2.9982])",
 )  # fmt: skip
+
+
+def _acosh_grad(g: Tensor, self: Tensor) -> Tensor:
+    if self.dtype.is_complex:
+        return g * conj((self - 1).rsqrt() * (self + 1).rsqrt())
+    # Finite also below -1, where the function itself is not.
+    return g * ((self - 1) * (self + 1)).rsqrt()
+
+
 acosh = unary_row(
-    "acosh", np.arccosh, lambda g, self: g * conj((self - 1).rsqrt() * (self + 1).rsqrt()),
+    "acosh", np.arccosh, _acosh_grad,
     rule=FLOAT, aliases=("arccosh",), in_place_grad=False,
     doc="The inverse of the hyperbolic cosine; NaN below 1.",
     example=">>> clew.acosh(clew.tensor([1., 2., 0.]))\ntensor([0.0000, 1.3170,    nan])",

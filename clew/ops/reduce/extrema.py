@@ -334,11 +334,11 @@ def _along(
         places = find.output(state, (input,), params, find.forward(array, **params))
         values = chosen(array, places._array, **params)
         return choose.output(state, (input, places), params, values), places
-    if input.dtype.is_complex:
-        raise RuntimeError(f"{name}(): does not support complex input" + errors.at_user_line())
     require_bool("keepdim", keepdim)
     dim = wrap_dim(dim, input._array.ndim)
     require_elements(name, input, dim)
+    if input.dtype.is_complex:
+        raise RuntimeError(f"{name}(): does not support complex input" + errors.at_user_line())
     indices = find(input, dim=dim, keepdim=keepdim)
     return choose(input, indices, dim=dim, keepdim=keepdim), indices
 

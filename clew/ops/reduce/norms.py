@@ -301,8 +301,16 @@ def nuclear_norm(input: Tensor, dim: Sequence[int] | None = None, keepdim: bool 
 # -- dist ----------------------------------------------------------------------------------------
 
 
+def _common_dtype(self: np.ndarray, other: np.ndarray) -> dtypes.dtype:
+    """The dtype of the difference: arrays without dimensions count for less."""
+    promotion = dtypes.Promotion()
+    promotion.add_array(self)
+    promotion.add_array(other)
+    return promotion.result()
+
+
 def _dist(self: np.ndarray, other: np.ndarray, *, p: float) -> np.ndarray:
-    dtype = dtypes.promote_types(dtypes.BY_NUMPY[self.dtype], dtypes.BY_NUMPY[other.dtype]).np
+    dtype = _common_dtype(self, other).np
     accumulate = accumulator_dtype(dtype)
     difference = convert(self, accumulate) - convert(other, accumulate)
     dims = tuple(range(difference.ndim))
@@ -344,15 +352,15 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """
     if dtypes.bool_ in (input.dtype, other.dtype):
         return input - other  # which raises and says why
-    dtype = dtypes.promote_types(input.dtype, other.dtype)
+    mismatch = errors.broadcast_mismatch("dist", input._array.shape, other._array.shape)
+    if mismatch is not None:
+        raise mismatch
+    dtype = _common_dtype(input._array, other._array)
     if dtype.category < dtypes.FLOAT:
         raise RuntimeError(
             "norm(): input dtype should be either floating point or complex. Got "
             f"{dtype.scalar_name} instead." + errors.at_user_line()
         )
-    mismatch = errors.broadcast_mismatch("dist", input._array.shape, other._array.shape)
-    if mismatch is not None:
-        raise mismatch
     return DIST(input, other, p=float(p))
 
 

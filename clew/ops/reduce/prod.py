@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from clew import errors
@@ -84,7 +86,7 @@ PROD = Op("prod_dim", _prod, grads={"self": _prod_grad}, node="ProdBackward1")
 PROD_ALL = Op("prod", _prod_all, grads={"self": _prod_all_grad})
 
 
-@public(out=out_checks.decides_dtype)
+@public(out=out_checks.starts_from(1))
 @numpy_names
 def prod(
     input: Tensor,
@@ -118,12 +120,19 @@ def _any_product(
 ) -> Tensor:
     wanted = sum_dtype(input, dtype)
     if isinstance(dim, (tuple, list)):
-        raise TypeError(
-            f"prod() received an invalid combination of arguments - got a {type(dim).__name__} for "
-            "dim, but expected an int\n  Multiply along one dimension after the other."
-            + errors.at_user_line()
-        )
+        raise _several_dimensions(dim, keepdim)
     require_bool("keepdim", keepdim)
     if dim is None:
         return PROD_ALL(input, dtype=wanted)
     return PROD(input, dim=wrap_dim(dim, input._array.ndim), keepdim=keepdim, dtype=wanted)
+
+
+def _several_dimensions(dim: Any, keepdim: bool) -> TypeError:
+    """PyTorch's words, which depend on what else is given."""
+    if keepdim is not False:
+        return errors.wrong_argument("prod", "dim", 1, "int", dim)
+    return TypeError(
+        f"prod() received an invalid combination of arguments - got a {type(dim).__name__} for "
+        "dim, but expected an int\n  Multiply along one dimension after the other."
+        + errors.at_user_line()
+    )

@@ -146,7 +146,7 @@ def sum_dtype(input: Tensor, dtype: dtypes.dtype | None) -> np.dtype:
     return dtypes.int64.np if have.category < dtypes.FLOAT else have.np
 
 
-@public(out=out_checks.decides_dtype)
+@public(out=out_checks.starts_from(0))
 @numpy_names
 def sum(
     input: Tensor,

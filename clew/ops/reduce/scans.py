@@ -240,7 +240,7 @@ def _logcumsumexp(self: np.ndarray, *, dim: int) -> np.ndarray:
         _complex_logcumsumexp(np.moveaxis(running, dim, 0))
     else:
         running = np.logaddexp.accumulate(running, axis=dim)
-    return running.astype(self.dtype, copy=False)
+    return np.ascontiguousarray(running.astype(self.dtype, copy=False))
 
 
 def _complex_logcumsumexp(rows: np.ndarray) -> None:
@@ -355,7 +355,8 @@ def _running(
             f"{choose.name}(): Expected reduction dim -1 or 0 for scalar but got {dim}"
             + errors.at_user_line()
         )
-    dim, state = wrap_dim(dim, input._array.ndim), local.state
+    # Of nothing, PyTorch does not ask whether the dimension is there.
+    dim, state = wrap_dim(dim, input._array.ndim) if input._array.size else 0, local.state
     found = _running_extreme(ufunc, input._array, dim) if state.intercept is None else None
     if found is not None:
         params = {"dim": dim}

@@ -298,7 +298,7 @@ def _check_search(sequence: Tensor, values: Tensor, sorter: Tensor | None) -> No
             "tensor and input value tensor must match, but we got boundaries tensor "
             f"{errors.shape_list(have)} and input value tensor {errors.shape_list(wanted)}"
         )
-    for tensor in (sequence, values):
+    for tensor in (sequence, values) if values._array.size else ():
         if tensor.dtype.is_complex or tensor.dtype is dtypes.bool_:
             raise errors.no_kernel("searchsorted_out_cpu", tensor.dtype)
 

@@ -373,12 +373,20 @@ def nanmedian(
 # -- mode ------------------------------------------------------------------------------------------
 
 
+# Up to so many elements PyTorch sorts by insertion.
+_INSERTED = 16
+
+
 def _mode_place(self: np.ndarray, *, dim: int, keepdim: bool) -> np.ndarray:
     """The last place of the most frequent element, the smallest one among equally frequent."""
     if not self.ndim:
         return np.zeros((), np.int64)
     order = np.moveaxis(np.argsort(orderable(self), axis=dim, kind="stable"), dim, -1)
-    ordered = np.take_along_axis(np.moveaxis(self, dim, -1), order, -1)
+    rows = np.moveaxis(self, dim, -1)
+    if self.shape[dim] <= _INSERTED:
+        for row in np.argwhere((rows != rows).any(-1)):
+            order[tuple(row)] = _order_with_nan(rows[tuple(row)])
+    ordered = np.take_along_axis(rows, order, -1)
     places = np.arange(self.shape[dim])
     starts = np.zeros(ordered.shape, np.int64)
     starts[..., 1:] = np.where(ordered[..., 1:] != ordered[..., :-1], places[1:], 0)
@@ -386,6 +394,20 @@ def _mode_place(self: np.ndarray, *, dim: int, keepdim: bool) -> np.ndarray:
     last = np.argmax(run_lengths, axis=-1, keepdims=True)
     result = np.moveaxis(np.take_along_axis(order, last, -1), -1, dim)
     return as_new(result if keepdim else result.squeeze(dim))
+
+
+def _order_with_nan(row: np.ndarray) -> list[int]:
+    """The places of a row's elements as PyTorch sorts them here: what comes to NaN stays there."""
+    values = row.tolist()
+    order: list[int] = []
+    for place, value in enumerate(values):
+        at = len(order)
+        if order and value < values[order[0]]:
+            at = 0
+        while at and value < values[order[at - 1]]:
+            at -= 1
+        order.insert(at, place)
+    return order
 
 
 ARGMODE = found_op("_argmode", _mode_place)
@@ -414,6 +436,8 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> return_types.mo
     dim = wrap_dim(dim, input._array.ndim)
     require_elements("mode", input, dim)
     if input.dtype.is_complex:
-        raise errors.no_kernel("mode_cpu", input.dtype)
+        if input._array.ndim:
+            raise errors.no_kernel("mode_cpu", input.dtype)
+        refuse_complex_history("mode", input)
     indices = ARGMODE(input, dim=dim, keepdim=keepdim)
     return return_types.mode(MODE(input, indices, dim=dim, keepdim=keepdim), indices)

@@ -68,10 +68,21 @@ def _std(self: np.ndarray, *, dims: Dims, keepdim: bool, correction: float) -> n
     return np.asarray(np.sqrt(variance)).astype(_real(self.dtype), copy=False)
 
 
+def _running_mean(self: np.ndarray, mean: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
+    """The mean as PyTorch has it, which moves it from element to element: NaN after an infinity."""
+    if self.dtype.kind == "c" or np.isfinite(mean).all() or not dims:
+        return mean
+    values = np.moveaxis(self, dims, range(-len(dims), 0))
+    rows = values.reshape(*values.shape[: -len(dims)], -1)
+    passed = np.isinf(rows[..., :-1]).any(-1)
+    return np.where(np.expand_dims(passed, dims) if keepdim else passed, np.nan, mean)
+
+
 def _var_mean(
     self: np.ndarray, *, dims: Dims, keepdim: bool, correction: float
 ) -> tuple[np.ndarray, np.ndarray]:
     variance, mean = _moments(self, dims, keepdim, correction)
+    mean = _running_mean(self, mean, dims, keepdim)
     return variance.astype(_real(self.dtype), copy=False), mean.astype(self.dtype, copy=False)
 
 
@@ -79,6 +90,7 @@ def _std_mean(
     self: np.ndarray, *, dims: Dims, keepdim: bool, correction: float
 ) -> tuple[np.ndarray, np.ndarray]:
     variance, mean = _moments(self, dims, keepdim, correction)
+    mean = _running_mean(self, mean, dims, keepdim)
     deviation = np.asarray(np.sqrt(variance))
     return deviation.astype(_real(self.dtype), copy=False), mean.astype(self.dtype, copy=False)
 

@@ -148,7 +148,9 @@ def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
             f"Dimension specified as {along[0]} but tensor has no dimensions"
             + errors.at_user_line()
         )
-    wrapped = tuple(wrap_dim(dim, input._array.ndim) for dim in along)
+    # Of nothing, PyTorch does not ask whether the dimensions are there.
+    ndim, size = input._array.ndim, input._array.size
+    wrapped = tuple(wrap_dim(dim, ndim) if size else 0 for dim in along)
     return ROLL(input, shifts=moves, dims=wrapped)
 
 

@@ -29,7 +29,8 @@ def _cast(self: np.ndarray, *, dtype: np.dtype, memory_format: Any = None) -> np
             "Casting complex values to real discards the imaginary part",
             stacklevel=user_stacklevel(),
         )
-        self = self.real
+        # Without gaps, in the order of the whole numbers.
+        self = memory_layout.in_memory_as(self, self.real)
     if self.flags.c_contiguous and memory_format is None and 1 not in self.shape:
         return self.astype(dtype) if self.dtype is dtype else converted(self, dtype)
     return memory_layout.copy_in_format(self, dtype, memory_format)

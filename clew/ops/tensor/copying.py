@@ -22,6 +22,8 @@ from clew.kernels.numpy.conversion import saturated
 from clew.ops.define import memory_layout, vmap_errors
 from clew.source import user_stacklevel
 
+_F32, _F64 = dtypes.float32.np, dtypes.float64.np
+_LARGEST = float(np.finfo(np.float32).max)
 NARROW_FLOATS = frozenset({*dtypes.LOW_PRECISION, np.dtype(np.float32)})
 
 
@@ -56,6 +58,8 @@ def fits_all(value: Any) -> bool:
 
 def scalar_as(value: Any, dtype: np.dtype) -> np.ndarray:
     """A Python number as a 0-dim array of a dtype, refused where PyTorch refuses it."""
+    if type(value) is float and (dtype is _F64 or (dtype is _F32 and -_LARGEST < value < _LARGEST)):
+        return np.array(value, dtype)
     if isinstance(value, np.ndarray):
         return convert(value, dtype)
     if not isinstance(value, NUMBER):
@@ -120,7 +124,22 @@ COPY = Op(
 FILL = Op(
     "fill", _everywhere, grads={"self": lambda g: zeros(g)}, node="FillBackward2", uniform=True
 )
-FILL_TENSOR = Op(
+
+
+class _FillOp(Op):
+    """Writes a value of the target's dtype straight into its memory."""
+
+    def write_into(
+        self, target: np.ndarray, inputs: tuple[Any, ...], params: dict[str, Any]
+    ) -> bool:
+        value = inputs[1]._array
+        if value.dtype is not target.dtype:
+            return False
+        target[...] = value
+        return True
+
+
+FILL_TENSOR = _FillOp(
     "fill_tensor",
     lambda self, value: _everywhere(self, value=value),
     grads={"self": lambda g: zeros(g), "value": lambda g: g.sum()},

@@ -247,9 +247,14 @@ def _along(op: Op, input: Tensor, dim: int, dtype: dtypes.dtype | None) -> Tenso
     if (array.dtype is F32 or array.dtype is F64) and state.intercept is None:
         return op.output(state, (input,), {"dim": wrapped}, op.forward(array, dim=wrapped))
     if input.dtype.category != dtypes.FLOAT and array.size:
-        is_last = wrapped == array.ndim - 1
+        is_last = wrapped >= array.ndim - 1
         words = f"{op.name}_lastdim_kernel_impl" if is_last else f"{op.name}_kernel_impl"
         raise errors.no_kernel(words, input.dtype)
+    if input.dtype.is_complex and state.grad_enabled and input.requires_grad:
+        raise RuntimeError(
+            f"_{op.name} does not support automatic differentiation for outputs with complex dtype."
+            + errors.at_user_line()
+        )
     return cast(Tensor, op(input, dim=wrapped))
 
 

@@ -195,10 +195,13 @@ def smooth_l1_loss(
     return result
 
 
-def _huber(self: Array, target: Array, *, reduction: str, delta: float) -> Array:
+def _huber(
+    self: Array, target: Array, *, reduction: str, delta: float, dtype: np.dtype | None = None
+) -> Array:
+    """The losses in another dtype than the operands', where the user's input has another."""
     numbers = delta, 0.5, delta
     losses = run_kernel(SMOOTH, widened(self), widened(target), numbers=numbers)
-    return reduced(losses, reduction, self.dtype)
+    return reduced(losses, reduction, dtype or self.dtype)
 
 
 def _huber_gradient(
@@ -247,11 +250,11 @@ def huber_loss(
             "huber_loss does not support non-positive values for delta." + errors.at_user_line()
         )
     x, y = paired(input, target)
-    require_float("huber_cpu", x)
-    if input.dtype.category < dtypes.FLOAT:
+    if not dtypes.can_cast(x.dtype, input.dtype):
         raise errors.in_place_dtype(x.dtype.scalar_name, input.dtype.scalar_name)
+    require_float("huber_cpu", x)
     if weight is not None:
         losses: Tensor = HUBER_LOSS(x, y, reduction="none", delta=delta)
         return _weighted(losses, input, weight, reduction)
-    result: Tensor = HUBER_LOSS(x, y, reduction=reduction, delta=delta)
-    return result if result.dtype is input.dtype else result.to(input.dtype)
+    result: Tensor = HUBER_LOSS(x, y, reduction=reduction, delta=delta, dtype=input.dtype.np)
+    return result

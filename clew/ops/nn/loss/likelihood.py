@@ -201,6 +201,9 @@ def binary_cross_entropy_with_logits(
             + errors.at_user_line()
         )
     require_float("log_sigmoid_cpu", input)
+    if target.dtype is dtypes.bool_:
+        # What PyTorch begins with, and bools refuse.
+        target.new_ones(()) - target
     if target.dtype.category < dtypes.FLOAT:
         raise errors.in_place_dtype(input.dtype.scalar_name, target.dtype.scalar_name)
     for vector in (pos_weight, weight):
@@ -249,7 +252,7 @@ def kl_div(
         check_reduction(reduction)
     if min(input.dtype.category, target.dtype.category) < dtypes.FLOAT:
         raise RuntimeError("kl_div: Integral inputs not supported." + errors.at_user_line())
-    if input.dtype.is_complex:
+    if input.dtype.is_complex or target.dtype.is_complex:
         raise RuntimeError("kl_div: Complex inputs not supported." + errors.at_user_line())
     require_same_shape("kl_div", input, target)
     if log_target:
