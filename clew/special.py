@@ -8,10 +8,12 @@ from typing import Any as _Any
 from clew.core.overrides import overridable as _overridable
 from clew.core.public import FUNCTIONS
 from clew.core.public import with_out as _with_out
+from clew.ops.define.rows import SAME_OUT as _SAME_OUT
 from clew.ops.define.rows import out_form as _out_form
 from clew.ops.pointwise import bessel as _bessel
 from clew.ops.pointwise import orthogonal_polynomials as _polynomials
 from clew.ops.pointwise import special as _ops
+from clew.ops.pointwise.rounding import special_round as _special_round
 
 __all__ = [
     "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "chebyshev_polynomial_t",
@@ -35,7 +37,7 @@ exp2, expm1, log1p = FUNCTIONS["exp2"], FUNCTIONS["expm1"], FUNCTIONS["log1p"]
 expit, logit = FUNCTIONS["sigmoid"], FUNCTIONS["logit"]
 gammainc, gammaincc = FUNCTIONS["igamma"], FUNCTIONS["igammac"]
 gammaln, multigammaln = FUNCTIONS["lgamma"], FUNCTIONS["mvlgamma"]
-i0, polygamma, round = FUNCTIONS["i0"], FUNCTIONS["polygamma"], FUNCTIONS["round"]
+i0, polygamma = FUNCTIONS["i0"], FUNCTIONS["polygamma"]
 logsumexp, softmax = FUNCTIONS["logsumexp"], FUNCTIONS["softmax"]
 log_softmax = FUNCTIONS["log_softmax"]
 sinc, xlogy = FUNCTIONS["sinc"], FUNCTIONS["xlogy"]
@@ -45,6 +47,7 @@ i0e, i1, i1e = _with_out(_ops.i0e), _with_out(_ops.i1), _with_out(_ops.i1e)
 log_ndtr, ndtri = _with_out(_ops.log_ndtr), _with_out(_ops.ndtri)
 # Composed of others, so inputs with history are no obstacle to `out=`.
 ndtr = _out_form(_ops.ndtr, differentiable=False)
+round = _out_form(_special_round, _SAME_OUT)
 xlog1py, zeta = _with_out(_ops.xlog1py), _with_out(_ops.zeta)
 
 

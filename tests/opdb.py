@@ -30,13 +30,14 @@ from . import oracle
 from .derivatives import check_grad, check_gradgrad, check_jvp
 from .opdb_expected import (
     ANY_OF_EQUALS,
+    ANY_ORDER,
     ROUNDED_AT_EACH_STEP,
     SUMS_OF_PRODUCTS,
     TANGENT_BY_TRANSPOSITION,
     left_out,
     out_of_scope,
 )
-from .tensors import fresh_leaves, rounded_once, short_name, tensors_in
+from .tensors import fresh_leaves, is_tensor, rounded_once, short_name, tensors_in
 
 WHATS = ("forward", "variants", "grad", "gradgrad", "jvp", "errors")
 MAX_SAMPLES = {
@@ -70,7 +71,7 @@ UNINITIALISED = {
 }
 """Ops whose values mean nothing; only shape and dtype are compared."""
 
-UP_TO_A_PHASE = {"linalg.svd", "svd", "linalg.eigh", "linalg.eig"}
+UP_TO_A_PHASE = {"linalg.svd", "svd", "linalg.eigh", "linalg.eig", "svd_lowrank", "pca_lowrank"}
 """Ops whose vectors are unique up to a phase; compared after the op_db sample's own reduction."""
 
 
@@ -173,12 +174,8 @@ def _forward(
     base = name.partition(".")[0] if name.startswith("resize") else name
     if base in UNINITIALISED:
         actual, expected = clew.zeros_like(actual), torch.zeros_like(expected)
-    if name in ANY_OF_EQUALS:
-        actual = _what_is_there(actual, ours_in[0], ours_in[1])
-        expected = _what_is_there(expected, *theirs_in)
-    if name in UP_TO_A_PHASE:
-        reduce = sample.output_process_fn_grad
-        actual, expected = oracle.counterpart(reduce)(actual), reduce(expected)
+    actual = comparable(name, actual, sample, ours_in)
+    expected = comparable(name, expected, sample, theirs_in)
     oracle.assert_same(actual, expected, None, _absolute_tolerance(name, expected))
     if base not in UNINITIALISED:
         oracle.assert_same_inputs(ours_in, theirs_in, before)
@@ -192,13 +189,42 @@ def _absolute_tolerance(name: str, expected: Any) -> float | None:
     return max(atol, rtol * float(expected.abs().max()))
 
 
-def _what_is_there(result: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
-    """(values, the elements at the indices) of an op of (input, k, dim)."""
-    values, indices = result
-    input = args[0]
-    dim = kwargs.get("dim", args[2] if len(args) > 2 else -1)
+def comparable(name: str, result: Any, sample: Any, given: Any) -> Any:
+    """A result of either library, without what is the library's own choice."""
+    if name in ANY_OF_EQUALS:
+        return _what_is_there(name, result, *given)
+    if name in UP_TO_A_PHASE:
+        reduce = sample.output_process_fn_grad
+        is_torch = all(isinstance(t, torch.Tensor) for t in tensors_in(result))
+        result = reduce(result) if is_torch else oracle.counterpart(reduce)(result)
+    return _in_order(result) if name in ANY_ORDER else result
+
+
+def _what_is_there(name: str, result: Any, args: Any, kwargs: Any) -> Any:
+    """The result with the elements at the indices in place of the indices."""
+    input, place = args[0], ANY_OF_EQUALS[name]
+    dim = kwargs.get("dim", args[place] if len(args) > place else -1)
+    is_permutation = name in ("sort", "argsort")
+    if kwargs.get("stable") or not input.dim():
+        return result
+    indices = result if name == "argsort" else result[1]
     kept = indices if indices.dim() == input.dim() else indices.unsqueeze(dim)
-    return values, input.gather(dim, kept)
+    at_indices = input.gather(dim, kept)
+    if is_permutation:
+        at_indices = at_indices, indices.sort(dim).values
+    return at_indices if name == "argsort" else (result[0], at_indices)
+
+
+def _in_order(result: Any) -> Any:
+    """Eigenvalues by their rounded real parts, then by their imaginary parts."""
+    values = result if is_tensor(result) else result[0]
+    order = (values.real * 1000).round() * 1e6 + values.imag
+    places = order.argsort(-1)
+    values = values.gather(-1, places)
+    if is_tensor(result):
+        return values
+    vectors = result[1]
+    return values, vectors.gather(-1, places.unsqueeze(-2).expand(vectors.shape))
 
 
 def _variants(op: Any) -> dict[str, Callable[..., Any]]:

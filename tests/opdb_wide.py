@@ -37,11 +37,20 @@ from .opdb import (
     _selected,
     _spread,
     _variants,
+    comparable,
     full_name,
     op_db,
 )
-from .opdb_expected import TANGENT_BY_TRANSPOSITION, left_out
-from .tensors import fresh_leaves, rounded_once, short_name, tensors_in
+from .opdb_exact import exactly, is_as_exact
+from .opdb_expected import (
+    DEPARTURES,
+    OUTS_LEFT_OUT,
+    TANGENT_BY_TRANSPOSITION,
+    WIDE_DEPARTURES,
+    left_out,
+    out_of_scope,
+)
+from .tensors import fresh_leaves, short_name, tensors_in
 
 DTYPES = (
     torch.float64,
@@ -90,13 +99,17 @@ def _check_forward(op: Any, dtype: torch.dtype) -> None:
 
 
 def _same_result(theirs: Any, ours: Any, sample: Any, name: str) -> None:
-    """As torch's, or nearer to the exact result."""
+    """As torch's, or as near to the exact result."""
     try:
         _forward(theirs, ours, sample, name)
     except AssertionError as error:
         if "values differ" not in str(error):
             raise
-        _forward(rounded_once(theirs), ours, sample, name)
+        try:
+            _forward(exactly(theirs, name), ours, sample, name)
+        except AssertionError:
+            if not is_as_exact(theirs, ours, sample, name):
+                raise error from None
 
 
 def _check_reference(op: Any, dtype: torch.dtype) -> None:
@@ -107,7 +120,7 @@ def _check_reference(op: Any, dtype: torch.dtype) -> None:
 
 def _check_noncontiguous(op: Any, dtype: torch.dtype) -> None:
     ours = oracle.counterpart(op.op)
-    for sample in _samples(op, "forward", dtype):
+    for sample in _samples(op, "gaps", dtype):
         _naming(sample, _same_result, op.op, ours, sample.noncontiguous(), op.name)
 
 
@@ -131,6 +144,8 @@ def _check_out(op: Any, dtype: torch.dtype) -> None:
         if error is not None or not _is_flat(expected):
             continue
         for label, change in _OUTS.items():
+            if (full_name(op), label) in OUTS_LEFT_OUT:
+                continue
             _naming(sample, _with_out, op, ours, sample, expected, change, label=f"out {label}")
 
 
@@ -167,18 +182,34 @@ def _with_out(op: Any, ours: Any, sample: Any, expected: Any, change: Any) -> No
         if results[1] is None:
             assert results[0] is None, "the result is not None"
             results = ours_in[1]["out"], out
-        oracle.assert_same(results[0], results[1])
-        oracle.assert_same(ours_in[1]["out"], out, where="out")
+        both = zip((*results, ours_in[1]["out"], out), (ours_in, theirs_in) * 2, strict=True)
+        shown = [comparable(op.name, result, sample, given) for result, given in both]
+        for mine, other, where in ((*shown[:2], "result"), (*shown[2:], "out")):
+            _assert_equal(op.name, mine, other, (theirs_in[0], sample.kwargs), where)
         pairs = zip(tensors_in(results[0]), tensors_in(ours_in[1]["out"]), strict=True)
         if all(a is b for a, b in zip(tensors_in(results[1]), tensors_in(out), strict=True)):
             assert all(a is b for a, b in pairs), "the result is not the tensor given as out"
 
 
+def _assert_equal(name: str, actual: Any, expected: Any, given: Any, where: str = "result") -> None:
+    """As torch's, or as the exact result."""
+    try:
+        oracle.assert_same(actual, expected, grad_flag=False, where=where)
+    except AssertionError:
+        exact = exactly(lambda *args, **kwargs: expected, name)(*given[0], **given[1])
+        oracle.assert_same(actual, exact, grad_flag=False, where=where)
+
+
 def _check_derivative(what: str, op: Any, dtype: torch.dtype) -> None:
     ours = oracle.counterpart(op.op)
     wrap, ours_wrap = op.gradcheck_wrapper, oracle.counterpart(op.gradcheck_wrapper)
-    options = {"by_transposition": op.name in TANGENT_BY_TRANSPOSITION} if what == "jvp" else {}
+    options: dict[str, Any] = {}
+    if what == "jvp":
+        options["by_transposition"] = op.name in TANGENT_BY_TRANSPOSITION
     for sample in _samples(op, what, dtype, requires_grad=what != "jvp"):
+        given = tensors_in((sample.input, sample.args, sample.kwargs))
+        if any(t.dtype == torch.float32 for t in given):
+            options["tol"] = oracle.TOLERANCES["float32"]
         reduce = sample.output_process_fn_grad
         ours_reduce = oracle.counterpart(reduce)
 
@@ -203,10 +234,11 @@ def _check_vmap(op: Any, dtype: torch.dtype) -> None:
     ours = oracle.counterpart(op.op)
     for sample in _samples(op, "vmap", dtype):
         for alone in (False, True):
-            _naming(sample, _vmapped, op.op, ours, sample, alone, label=f"alone={alone}")
+            _naming(sample, _vmapped, op, ours, sample, alone, label=f"alone={alone}")
 
 
-def _vmapped(theirs: Any, ours: Any, sample: Any, alone: bool) -> None:
+def _vmapped(op: Any, ours: Any, sample: Any, alone: bool) -> None:
+    theirs = op.op
     flat, spec = torch.utils._pytree.tree_flatten(((sample.input, *sample.args), sample.kwargs))
     places = [i for i, v in enumerate(flat) if isinstance(v, torch.Tensor)][: 1 if alone else None]
     if not places:
@@ -219,7 +251,8 @@ def _vmapped(theirs: Any, ours: Any, sample: Any, alone: bool) -> None:
             for place, tensor in zip(places, tensors, strict=True):
                 filled[place] = tensor
             args, kwargs = torch.utils._pytree.tree_unflatten(filled, spec)
-            return tensors_in(function(*args, **kwargs))
+            result = function(*args, **kwargs)
+            return tensors_in(comparable(op.name, result, sample, (args, kwargs)))
 
         return of_tensors
 
@@ -233,8 +266,9 @@ def _vmapped(theirs: Any, ours: Any, sample: Any, alone: bool) -> None:
     oracle.seed_clew()
     actual = clew.vmap(call(ours, oracle.to_clew(flat)), **kind)(*oracle.to_clew(stacked))
     drawn = not torch.equal(torch.default_generator.get_state(), oracle._FRESH)
-    if not drawn and getattr(theirs, "__name__", "") not in UNINITIALISED:
-        oracle.assert_same(list(actual), list(expected), grad_flag=False)
+    if not drawn and op.name not in UNINITIALISED:
+        for number, (mine, other) in enumerate(zip(actual, expected, strict=True)):
+            _assert_equal(op.name, mine, other, (stacked, {}), f"result[{number}]")
 
 
 def _check_errors(op: Any, _dtype: torch.dtype | None) -> None:
@@ -342,15 +376,22 @@ def main(argv: list[str] | None = None) -> int:
     part, count = map(int, arguments.shard.split("/"))
     chosen = sorted(_selected(arguments.op, op_db), key=full_name)[part::count]
     only = arguments.dtype.split(",") if arguments.dtype else None
-    failed = set()
+    chosen = [op for op in chosen if out_of_scope(full_name(op)) is None]
+    seen: dict[str, set[str]] = {"FAIL": set(), "KNOWN": set()}
     for op in chosen:
         for what in arguments.what.split(","):
             for failure in failures(op, what, only):
-                failed.add(failure.op)
-                print(f"FAIL {failure.op:32} {what:9} {failure.dtype:10} {failure.message}")
+                kind = "KNOWN" if failure.key in {**DEPARTURES, **WIDE_DEPARTURES} else "FAIL"
+                seen[kind].add(failure.op)
+                print(f"{kind} {failure.op:32} {what:9} {failure.dtype:10} {failure.message}")
                 sys.stdout.flush()
-    print(f"{len(chosen)} entries checked, {len(chosen) - len(failed)} pass, {len(failed)} fail")
-    return int(bool(failed))
+    passed = len(chosen) - len(seen["FAIL"] | seen["KNOWN"])
+    departing = len(seen["KNOWN"] - seen["FAIL"])
+    print(
+        f"{len(chosen)} entries checked: {passed} pass, {departing} depart as listed, "
+        f"{len(seen['FAIL'])} fail"
+    )
+    return int(bool(seen["FAIL"]))
 
 
 if __name__ == "__main__":

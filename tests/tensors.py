@@ -34,6 +34,7 @@ _WIDER = {
     torch.float16: torch.float32,
     torch.bfloat16: torch.float32,
     torch.float32: torch.float64,
+    torch.complex64: torch.complex128,
 }
 
 
@@ -48,12 +49,13 @@ def rounded_once(function: Callable[..., Any]) -> Callable[..., Any]:
         found = [t.dtype for t in tensors_in((args, kwargs)) if t.dtype in _WIDER]
         if not found:
             return function(*args, **kwargs)
-        narrow, wide = found[0], _WIDER[found[0]]
+        wide = {narrow: _WIDER[narrow] for narrow in found}
+        back = {wide[narrow]: narrow for narrow in found}
         widened = tree_map_only(
-            torch.Tensor, lambda t: t.to(wide) if t.dtype == narrow else t, (args, kwargs)
+            torch.Tensor, lambda t: t.to(wide.get(t.dtype, t.dtype)), (args, kwargs)
         )
         result = function(*widened[0], **widened[1])
-        return tree_map_only(torch.Tensor, lambda t: t.to(narrow) if t.dtype == wide else t, result)
+        return tree_map_only(torch.Tensor, lambda t: t.to(back.get(t.dtype, t.dtype)), result)
 
     return call
 

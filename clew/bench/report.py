@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from clew.bench.jax_transforms import runs_in_jax
-from clew.bench.runner import ENGINES, OPTIONAL, Result
+from clew.bench.runner import ENGINES, LISTED, OPTIONAL, Result
 from clew.bench.workloads import (
     BACKWARD,
     CALL,
@@ -43,7 +43,7 @@ _COMPARED = {
 }
 
 # In a group of so many rows the summary names those above this ratio.
-_LONG, _SLOW = 100, {CLIFFS: 3.0}
+_LONG, _SLOW = 100, {CLIFFS: LISTED}
 _SLOW_ELSEWHERE = 1.2
 
 
@@ -115,12 +115,17 @@ def results_table(results: Sequence[Result]) -> Table:
         headings.append(OPTIONAL)
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
-    for result in results:
+    for result in filter(_is_shown, results):
         cells = list(_cells(result))
         if has_optional:
             cells.append(_microseconds(result, OPTIONAL) if OPTIONAL in result.seconds else "")
         table.add_row(result.workload.name, _PASS[result.workload.mode], *cells)
     return table
+
+
+def _is_shown(result: Result) -> bool:
+    """All but the thousands of cliffs that are none."""
+    return result.workload.group != CLIFFS or bool(result.errors) or ratio(result) > LISTED
 
 
 def _cells(result: Result) -> Iterator[str]:

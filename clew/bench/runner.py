@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import select
 import statistics
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from clew.bench.jax_transforms import runs_in_jax
-from clew.bench.workloads import Workload
+from clew.bench.workloads import CLIFFS, Workload
 
 ENGINES = ("clew", "torch")
 # Compared with where it is installed, in the few workloads that are written for it, too.
@@ -25,6 +26,12 @@ OPTIONAL = "jax"
 # float32, with sums in another order: what two right answers may differ by.
 RELATIVE_TOLERANCE = 1e-4
 ABSOLUTE_TOLERANCE = 1e-5
+
+# Of the cliffs, what is listed: from this ratio on. Seconds that a request may take there, and from
+# which one call is a round.
+LISTED = 3.0
+CASE_LIMIT = 20.0
+LONG_CALL = 0.5
 
 # Peaks of memory differ from process to process, by how free memory happens to lie.
 PEAK_PROCESSES = 3
@@ -59,8 +66,11 @@ class EngineProcess:
         self.environment = {**os.environ, **dict.fromkeys(limits, str(threads))}
         # XLA takes all processors that it may use; this is its only switch.
         self.environment["XLA_FLAGS"] = f"--xla_cpu_multi_thread_eigen={threads > 1}".lower()
+        self._start()
+
+    def _start(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "clew.bench.worker", engine],
+            [sys.executable, "-m", "clew.bench.worker", self.engine],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -68,10 +78,15 @@ class EngineProcess:
         )
         self.version: str = self._receive()["ready"]
 
-    def ask(self, **request: Any) -> dict[str, Any]:
-        assert self._process.stdin is not None
+    def ask(self, limit: float | None = None, **request: Any) -> dict[str, Any]:
+        """The reply; an error if there is none after `limit` seconds: a new process then starts."""
+        assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
+        if limit is not None and not select.select([self._process.stdout], [], [], limit)[0]:
+            self._end(kill=True)
+            self._start()
+            return {"error": f"takes more than {limit:g} s"}
         return self._receive()
 
     def _receive(self) -> dict[str, Any]:
@@ -92,11 +107,13 @@ class EngineProcess:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self._end(kill=kind is not None)
+
+    def _end(self, kill: bool) -> None:
         assert self._process.stdin is not None and self._process.stdout is not None
-        if kind is None:
-            self._process.stdin.close()
-        else:
+        if kill:
             self._process.kill()
+        self._process.stdin.close()
         self._process.wait()
         self._process.stdout.close()
 
@@ -141,6 +158,44 @@ def run_together(
     for engine in engines:
         engine.ask(do="forget")
     return results
+
+
+def screen(
+    workload: Workload, engines: Sequence[EngineProcess], rounds: int, round_seconds: float
+) -> Result:
+    """One of thousands of workloads: one round is enough if it shows nothing unusual.
+
+    Times are of the processor, which other programs disturb less, and every request has a limit.
+    """
+    result = Result(workload)
+    for engine in engines:
+        asked = dict(do="prepare", id=workload.id, seconds=round_seconds, cpu=True)
+        reply = engine.ask(limit=CASE_LIMIT, **asked)
+        if "error" in reply:
+            result.errors[engine.engine] = reply["error"]
+        else:
+            # A long call was warm enough when it was made the first time.
+            result.seconds[engine.engine] = [reply["took"]] if reply["took"] > LONG_CALL else []
+    while not result.errors and not _is_settled(result, rounds):
+        for engine in engines:
+            reply = engine.ask(limit=CASE_LIMIT, do="round", id=workload.id)
+            if "error" in reply:
+                result.errors[engine.engine] = reply["error"]
+            else:
+                result.seconds[engine.engine].append(reply["seconds"])
+    for engine in engines:
+        engine.ask(do="forget")
+    return result
+
+
+def _is_settled(result: Result, rounds: int) -> bool:
+    """Whether the ratio is far below what is listed, or has been measured often enough."""
+    done = min(map(len, result.seconds.values()))
+    if done == 0 or done >= rounds:
+        return done >= rounds
+    ratios = [a / b for a, b in zip(result.seconds["clew"], result.seconds["torch"])]
+    spent = sum(map(sum, result.seconds.values()))
+    return statistics.median(ratios) < LISTED / 2 or spent > LONG_CALL
 
 
 def _prepared(workload: Workload, engines: Sequence[EngineProcess], round_seconds: float) -> Result:
@@ -219,7 +274,11 @@ def run_benchmark(
     results: list[Result] = []
     with ExitStack() as stack:
         engines = [stack.enter_context(EngineProcess(name, threads)) for name in names]
-        for _, together in groupby(workloads, lambda workload: workload.turns):
-            results += run_together(list(together), engines, rounds, round_seconds)
+        for _, group in groupby(workloads, lambda workload: workload.turns):
+            together = list(group)
+            if together[0].group == CLIFFS:
+                results += [screen(each, engines, rounds, round_seconds) for each in together]
+            else:
+                results += run_together(together, engines, rounds, round_seconds)
             on_results(len(results))
     return results, {engine.engine: engine.version for engine in engines}

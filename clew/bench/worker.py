@@ -2,11 +2,12 @@
 
 Started as `python -m clew.bench.worker ENGINE`. The requests:
 
-    {"do": "prepare", "id": WORKLOAD, "seconds": S}  ->  {"answer": [...], "calls": N}
+    {"do": "prepare", "id": WORKLOAD, "seconds": S}  ->  {"answer": [...], "calls": N, "took": T}
     {"do": "round", "id": WORKLOAD}                  ->  {"seconds": seconds of one call}
     {"do": "forget"}                                 ->  {}
 
 `prepare` also finds how many calls of the workload last about S seconds; a round times that many.
+T is what one call took at last. With "cpu" seconds are those of the processor, not of the clock.
 Several workloads may be prepared at a time, to be timed by turns; `forget` drops them all.
 A failing request is answered with {"error": "Type: message"}, and the worker goes on.
 """
@@ -16,10 +17,13 @@ import importlib
 import json
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 from clew.bench.jax_transforms import prepare_in_jax
 from clew.bench.workloads import WORKLOADS, Prepared, prepare
+
+Clock = Callable[[], float]
 
 
 class Worker:
@@ -27,40 +31,41 @@ class Worker:
 
     def __init__(self, engine: str) -> None:
         self.module = importlib.import_module(engine)
-        self.prepared: dict[str, tuple[Prepared, int]] = {}
+        self.prepared: dict[str, tuple[Prepared, int, Clock]] = {}
 
     def handle(self, request: dict[str, Any]) -> dict[str, Any]:
         if request["do"] == "prepare":
-            return self.prepare(request["id"], request["seconds"])
+            clock = time.process_time if request.get("cpu") else time.perf_counter
+            return self.prepare(request["id"], request["seconds"], clock)
         if request["do"] == "forget":
             self.prepared.clear()
             return {}
         return self.time_round(request["id"])
 
-    def prepare(self, workload_id: str, seconds: float) -> dict[str, Any]:
+    def prepare(self, workload_id: str, seconds: float, clock: Clock) -> dict[str, Any]:
         bind = prepare_in_jax if self.module.__name__ == "jax" else prepare
         prepared = bind(WORKLOADS[workload_id], self.module)
         answer = prepared.answer()
         calls = 1
-        while (elapsed := _elapsed(prepared, calls)) < seconds:
+        while (elapsed := _elapsed(prepared, calls, clock)) < seconds:
             # Aim a little past the goal, growing at most tenfold: the first calls are slow.
             growth = min(10.0, 1.1 * seconds / max(elapsed, 1e-9))
             calls = max(calls + 1, int(calls * growth))
-        self.prepared[workload_id] = prepared, calls
-        return {"answer": answer, "calls": calls}
+        self.prepared[workload_id] = prepared, calls, clock
+        return {"answer": answer, "calls": calls, "took": elapsed / calls}
 
     def time_round(self, workload_id: str) -> dict[str, Any]:
-        prepared, calls = self.prepared[workload_id]
+        prepared, calls, clock = self.prepared[workload_id]
         gc.collect()
-        return {"seconds": _elapsed(prepared, calls) / calls}
+        return {"seconds": _elapsed(prepared, calls, clock) / calls}
 
 
-def _elapsed(prepared: Prepared, calls: int) -> float:
+def _elapsed(prepared: Prepared, calls: int, clock: Clock) -> float:
     run = prepared.run
-    started = time.perf_counter()
+    started = clock()
     for _ in range(calls):
         run()
-    return time.perf_counter() - started
+    return clock() - started
 
 
 def main() -> None:

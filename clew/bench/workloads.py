@@ -1,5 +1,6 @@
 """What is measured. Each workload is written once, against a torch-like module `t`."""
 
+import functools
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -115,7 +116,7 @@ def prepare(workload: Workload, t: Any) -> Prepared:
 
 def _prepare_cliff(workload: Workload, t: Any) -> Prepared:
     """An operation, and its gradients if it has any; tests compare the numbers."""
-    function, inputs = workload.make(t)
+    function, inputs = _made(workload.make, t)
     leaves = [each for each in inputs if each.requires_grad]
 
     def forward() -> Any:
@@ -132,6 +133,12 @@ def _prepare_cliff(workload: Workload, t: Any) -> Prepared:
     results = [each for each in tensors_of(function(*inputs)) if each.requires_grad]
     gradients = [t.ones_like(each.detach()) for each in results]
     return Prepared(forward_and_backward, lambda: [])
+
+
+@functools.lru_cache(maxsize=1)
+def _made(make: Maker, t: Any) -> Any:
+    """Function and inputs of a cliff; forward and backward, which follow each other, share them."""
+    return make(t)
 
 
 def _prepare_training(workload: Workload, t: Any) -> Prepared:

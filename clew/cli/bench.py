@@ -17,9 +17,9 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser = subparsers.add_parser("bench", help="compare clew's speed with PyTorch's")
     parser.add_argument("--filter", default="", help="only workloads whose name contains this")
     parser.add_argument("--list", action="store_true", help="print the names and stop")
-    parser.add_argument("--rounds", type=int, default=11, help="rounds (default 11)")
+    parser.add_argument("--rounds", type=int, help="rounds (default 11, 5 of cliffs)")
     parser.add_argument(
-        "--round-ms", type=float, default=10.0, help="length of one round (default 10 ms)"
+        "--round-ms", type=float, help="length of one round (default 10 ms, 2 ms of cliffs)"
     )
     # One by default: tensors this small gain nothing from more, and an engine that spins while its
     # threads wait would lose to the other for reasons that are not the workload's.
@@ -35,6 +35,8 @@ def run(args: argparse.Namespace) -> int:
         for w in WORKLOADS.values()
         if args.filter in w.id and (w.group != CLIFFS or CLIFFS in args.filter)
     ]
+    args.rounds = args.rounds if args.rounds is not None else 5 if CLIFFS in args.filter else 11
+    args.round_ms = args.round_ms or (2.0 if CLIFFS in args.filter else 10.0)
     if not workloads or args.rounds < 1 or args.threads < 1:
         reason = "--rounds and --threads must be at least 1"
         if not workloads:

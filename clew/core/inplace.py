@@ -37,6 +37,7 @@ from clew.core.tensor import (
     take_steps,
     tangents_of,
 )
+from clew.kernels.compiled.copies import copy_into
 from clew.kernels.numpy.strides import is_gapless
 from clew.observer import active
 from clew.source import _getframe, user_stacklevel, user_where
@@ -270,8 +271,9 @@ def store(target: Tensor, result: Any, writer: str) -> None:
         have, want = dtypes.of_array(result), dtypes.of_array(array)
         if not dtypes.can_cast(have, want):
             raise errors.in_place_dtype(have.scalar_name, want.scalar_name)
-    if result is not array:
         np.copyto(array, result, casting="unsafe")
+    elif result is not array:
+        copy_into(array, result)
     target._storage.bump(writer, user_where())
     if MIRRORS:
         reflect(array)

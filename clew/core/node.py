@@ -22,6 +22,8 @@ from clew.core.state import local
 from clew.core.storage import Storage, next_sequence_number
 from clew.core.tensor import Tensor, WeakTensorRef, _new, sync
 from clew.forking import add_lock
+from clew.kernels.compiled.copies import copied, copy_into
+from clew.kernels.compiled.threaded_ufuncs import threaded
 from clew.kernels.gemm.products import finish
 from clew.source import user_where
 
@@ -376,7 +378,7 @@ def accumulate_into(variable: Tensor, grad: Tensor) -> None:
         # Before the write, so that an interrupt does not leave one that nobody knows of.
         have._storage.bump("AccumulateGrad", None)
         if grad._array.dtype is total.dtype:
-            np.add(total, grad._array, total)
+            threaded(np.add, total, grad._array, total)
         else:
             np.add(total, grad._array, total, casting="unsafe")
         if MIRRORS:
@@ -397,10 +399,10 @@ def own(grad: Tensor, like: np.ndarray) -> Tensor:
         return grad.clone()
     result: Tensor = _new(Tensor)
     if like.flags.c_contiguous or like.shape != grad._array.shape:
-        result._array = np.array(grad._array, order="C")
+        result._array = copied(grad._array)
     else:
         result._array = np.empty_like(like, grad._array.dtype)
-        result._array[...] = grad._array
+        copy_into(result._array, grad._array)
     result._storage = Storage()
     result._requires_grad = False
     result._node = None

@@ -14,6 +14,8 @@ from clew.masked.along import (
     softmax,
     softmin,
 )
+from clew.masked.elements import _input_mask as _input_mask
+from clew.masked.elements import _output_mask as _output_mask
 from clew.masked.reductions import (
     amax,
     amin,

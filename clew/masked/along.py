@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 from clew.backend import dtypes
 from clew.core.tensor import Tensor
-from clew.masked.masks import converted, filled, largest, place_of, smallest, sum_dtype
+from clew.masked.masks import converted, filled, filled_with, largest, place_of, smallest
 from clew.masked.reductions import norm
 from clew.ops.nn.activation import softmax as softmaxes
 from clew.ops.pointwise.combining import logaddexp as plain_logaddexp
@@ -29,7 +27,7 @@ def softmax(
     """
     values = converted(input, dtype)
     place = place_of(dim, input._array.ndim)
-    return softmaxes.softmax(filled(values, mask, smallest(values.dtype)), place)
+    return softmaxes.softmax(filled_with(smallest, "amax", values, mask), place)
 
 
 def log_softmax(
@@ -49,7 +47,7 @@ def log_softmax(
     """
     values = converted(input, dtype)
     place = place_of(dim, input._array.ndim)
-    return softmaxes.log_softmax(filled(values, mask, smallest(values.dtype)), place)
+    return softmaxes.log_softmax(filled_with(smallest, "amax", values, mask), place)
 
 
 def softmin(
@@ -69,7 +67,7 @@ def softmin(
     """
     values = converted(input, dtype)
     place = place_of(dim, input._array.ndim)
-    return softmaxes.softmax(-filled(values, mask, largest(values.dtype)), place)
+    return softmaxes.softmax(-filled_with(largest, "amin", values, mask), place)
 
 
 def normalize(
@@ -110,7 +108,7 @@ def cumsum(
     Args:
         input: the tensor
         dim: the dimension
-        dtype: what to convert to first; integers are added up in int64 otherwise
+        dtype: of the result; by default that of the input, and integers wrap around
         mask: True for the elements that count; broadcasts to the input. By default all
 
     Example:
@@ -118,7 +116,8 @@ def cumsum(
         tensor([1, 1, 4])
     """
     place = place_of(dim, input._array.ndim)
-    return filled(converted(input, sum_dtype(input, dtype)), mask, 0).cumsum(place)
+    wanted = input.dtype if dtype is None else dtype
+    return filled(converted(input, wanted), mask, 0).cumsum(place, dtype=wanted)
 
 
 def cumprod(
@@ -129,7 +128,7 @@ def cumprod(
     Args:
         input: the tensor
         dim: the dimension
-        dtype: what to convert to first; integers are multiplied in int64 otherwise
+        dtype: of the result; by default that of the input, and integers wrap around
         mask: True for the elements that count; broadcasts to the input. By default all
 
     Example:
@@ -137,7 +136,8 @@ def cumprod(
         tensor([2, 2, 8])
     """
     place = place_of(dim, input._array.ndim)
-    return filled(converted(input, sum_dtype(input, dtype)), mask, 1).cumprod(place)
+    wanted = input.dtype if dtype is None else dtype
+    return filled(converted(input, wanted), mask, 1).cumprod(place, dtype=wanted)
 
 
 def logaddexp(
@@ -163,4 +163,7 @@ def logaddexp(
         tensor([0.6931, 5.0000])
     """
     one, two = converted(input, dtype), converted(other, dtype)
-    return plain_logaddexp(filled(one, input_mask, -math.inf), filled(two, other_mask, -math.inf))
+    return plain_logaddexp(
+        filled_with(smallest, "logaddexp", one, input_mask),
+        filled_with(smallest, "logaddexp", two, other_mask),
+    )

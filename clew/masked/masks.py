@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,8 @@ from clew.ops.define.dims import wrap_dim
 Dims = int | Sequence[int] | None
 
 
-def mask_of(input: Tensor, mask: Tensor | None) -> Tensor | None:
+def mask_of(input: Tensor, mask: Tensor) -> Tensor:
     """The mask in the input's shape."""
-    if mask is None:
-        return None
     have, want = mask._array.ndim, input._array.ndim
     if have > want:
         raise IndexError(
@@ -33,10 +31,16 @@ def mask_of(input: Tensor, mask: Tensor | None) -> Tensor | None:
 
 def filled(input: Tensor, mask: Tensor | None, value: Any) -> Tensor:
     """The input with a value in place of what the mask leaves out."""
-    mask = mask_of(input, mask)
     if mask is None:
         return input
-    return input.where(mask, wrap(np.asarray(value, input._array.dtype)))
+    return input.where(mask_of(input, mask), wrap(np.asarray(value, input._array.dtype)))
+
+
+def filled_with(
+    identity: Callable[[dtypes.dtype, str], Any], function: str, input: Tensor, mask: Tensor | None
+) -> Tensor:
+    """`filled`, with the value that the function named does not see."""
+    return input if mask is None else filled(input, mask, identity(input.dtype, function))
 
 
 def converted(input: Tensor, dtype: dtypes.dtype | None) -> Tensor:
@@ -50,16 +54,23 @@ def sum_dtype(input: Tensor, dtype: dtypes.dtype | None) -> dtypes.dtype:
     return input.dtype if input.dtype.category >= dtypes.FLOAT else dtypes.int64
 
 
-def largest(dtype: dtypes.dtype) -> Any:
-    if dtype.category >= dtypes.FLOAT:
-        return math.inf
-    return True if dtype is dtypes.bool_ else np.iinfo(dtype.np).max
+def largest(dtype: dtypes.dtype, function: str) -> Any:
+    """What stands for an element left out where the smallest one is looked for."""
+    return math.inf if dtype.is_floating_point else _of_integers(dtype, function).max
 
 
-def smallest(dtype: dtypes.dtype) -> Any:
-    if dtype.category >= dtypes.FLOAT:
-        return -math.inf
-    return False if dtype is dtypes.bool_ else np.iinfo(dtype.np).min
+def smallest(dtype: dtypes.dtype, function: str) -> Any:
+    """What stands for an element left out where the largest one is looked for."""
+    return -math.inf if dtype.is_floating_point else _of_integers(dtype, function).min
+
+
+def _of_integers(dtype: dtypes.dtype, function: str) -> Any:
+    if dtype is dtypes.bool_:
+        raise NotImplementedError(
+            f"identity of {function} on {dtype} input\n  Convert it to integers first."
+            + errors.at_user_line()
+        )
+    return dtypes.iinfo(dtype)
 
 
 def reduced_dims(dim: Dims, ndim: int) -> tuple[int, ...]:

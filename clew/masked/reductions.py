@@ -14,8 +14,8 @@ from clew.masked.masks import (
     converted,
     count_of,
     filled,
+    filled_with,
     largest,
-    mask_of,
     place_of,
     reduced_dims,
     smallest,
@@ -73,8 +73,8 @@ def prod(
         >>> clew.masked.prod(x, 0, mask=mask)
         tensor([3, 4])
     """
-    # Other than for sums, no dimensions are none.
-    dims = () if dim in ((), []) else reduced_dims(dim, input._array.ndim)
+    # Other than for sums, an empty list (not an empty tuple) is no dimension at all.
+    dims = () if dim == [] else reduced_dims(dim, input._array.ndim)
     wanted = sum_dtype(input, dtype)
     values = filled(converted(input, wanted), mask, 1)
     for place in reversed(dims):
@@ -134,16 +134,16 @@ def amin(
 
 def _extreme(
     name: str,
-    identity: Callable[[dtypes.dtype], Any],
+    identity: Callable[[dtypes.dtype, str], Any],
     input: Tensor,
     dim: Dims,
     keepdim: bool,
     dtype: dtypes.dtype | None,
     mask: Tensor | None,
 ) -> Tensor:
-    values = filled(input, mask, identity(input.dtype))
+    values = filled_with(identity, name, input, mask)
     dims = reduced_dims(dim, input._array.ndim)
-    return converted(getattr(values, name)(dims, keepdim) if dims else values.clone(), dtype)
+    return converted(getattr(values, name)(dims, keepdim), dtype)
 
 
 def argmax(
@@ -160,14 +160,15 @@ def argmax(
         input: the tensor
         dim: the dimension; None for the position among all elements
         keepdim: keep the reduced dimension, with size 1
-        dtype: what to convert the position to
+        dtype: of the position; by default that of the input
         mask: True for the elements that count; broadcasts to the input. By default all
 
     Example:
         >>> clew.masked.argmax(clew.tensor([5, 7, 6]), mask=clew.tensor([True, False, True]))
         tensor(2)
     """
-    return converted(filled(input, mask, smallest(input.dtype)).argmax(dim, keepdim), dtype)
+    places = filled_with(smallest, "argmax", input, mask).argmax(dim, keepdim)
+    return places.to(input.dtype if dtype is None else dtype)
 
 
 def argmin(
@@ -184,14 +185,15 @@ def argmin(
         input: the tensor
         dim: the dimension; None for the position among all elements
         keepdim: keep the reduced dimension, with size 1
-        dtype: what to convert the position to
+        dtype: of the position; by default that of the input
         mask: True for the elements that count; broadcasts to the input. By default all
 
     Example:
         >>> clew.masked.argmin(clew.tensor([5, 4, 6]), mask=clew.tensor([True, False, True]))
         tensor(0)
     """
-    return converted(filled(input, mask, largest(input.dtype)).argmin(dim, keepdim), dtype)
+    places = filled_with(largest, "argmin", input, mask).argmin(dim, keepdim)
+    return places.to(input.dtype if dtype is None else dtype)
 
 
 def mean(
@@ -271,10 +273,10 @@ def logsumexp(
     """The logarithm of the sum of exp of the elements that count.
 
     Args:
-        input: the tensor; integers are computed in the default dtype
+        input: the tensor
         dim: the dimension, or several; by default all
         keepdim: keep reduced dimensions, with size 1
-        dtype: what to convert the result to
+        dtype: of the result; by default that of the input, so that integers are rounded
         mask: True for the elements that count; broadcasts to the input. By default all
 
     Example:
@@ -283,8 +285,11 @@ def logsumexp(
         tensor(0.6931)
     """
     dims = reduced_dims(dim, input._array.ndim)
-    values = filled(input, mask, smallest(input.dtype))
-    return converted(values.logsumexp(dims, keepdim), dtype)
+    if input.dtype.is_complex:
+        values = filled(input, mask, -math.inf)
+    else:
+        values = filled_with(smallest, "logsumexp", input, mask)
+    return values.logsumexp(dims, keepdim).to(input.dtype if dtype is None else dtype)
 
 
 def median(
@@ -298,10 +303,10 @@ def median(
     """The median of the elements that count; the lower one of two.
 
     Args:
-        input: floating point
+        input: the tensor; NaN counts as left out
         dim: the dimension
         keepdim: keep the reduced dimension, with size 1
-        dtype: what to convert to first
+        dtype: of the result, where the input is not floating point; by default that of the input
         mask: True for the elements that count; broadcasts to the input. By default all
 
     Example:
@@ -309,24 +314,18 @@ def median(
         >>> clew.masked.median(clew.tensor([1., 9., 3., 100.]), mask=mask)
         tensor(3.)
     """
-    values = converted(input, dtype)
     place = place_of(dim, input._array.ndim)
-    full = mask_of(values, mask)
-    if full is None:
-        return values.median(place, keepdim).values
-    if values.dtype.category >= dtypes.FLOAT:
-        if values.isnan().any():
-            raise ValueError(
-                "masked median expects no NaNs in the unmasked elements" + errors.at_user_line()
-            )
-        return filled(values, full, math.nan).nanmedian(place, keepdim).values
-    if not full.any(place).all():
+    wanted = input.dtype if dtype is None else dtype
+    if input.dtype.is_floating_point:
+        return filled(input, mask, math.nan).nanmedian(place, keepdim).values
+    # Their own dtype has no value for an element left out.
+    found = filled(input.to(dtypes.float64), mask, math.nan).nanmedian(place, keepdim).values
+    if found.isnan().any():
         raise ValueError(
             "masked median expects no fully masked out rows if dtype is not floating point"
             + errors.at_user_line()
         )
-    exact = filled(values.to(dtypes.float64), full, math.nan)
-    return exact.nanmedian(place, keepdim).values.to(values.dtype)
+    return found.to(wanted)
 
 
 def var(
@@ -342,7 +341,7 @@ def var(
     """The variance of the elements that count.
 
     Args:
-        input: the tensor; integers are computed in float32
+        input: the tensor; integers are computed in float32, and complex numbers stay complex
         dim: the dimension, or several; by default all
         unbiased: older form of `correction`: False is 0, True 1
         correction: what is subtracted from the number of elements; 1 unless given
@@ -362,16 +361,11 @@ def var(
     taken = 1.0 if correction is None else float(correction)
     taken = taken if unbiased is None else float(unbiased)
     values = converted(input, dtype)
-    if values.dtype.category < dtypes.FLOAT:
-        values = values.to(dtypes.float32)
     dims = reduced_dims(dim, input._array.ndim)
-    if mask is None and dims:
-        return values.var(dims, correction=taken, keepdim=keepdim)
     count = count_of(values, dims, True, mask)
     middle = sum(values, dims, keepdim=True, mask=mask) / count
     distance = values - middle
     squares = distance * distance.conj() if values.dtype.is_complex else distance * distance
-    squares = squares.real if values.dtype.is_complex else squares
     total = sum(squares, dims, keepdim=keepdim, mask=mask)
     left = (count if keepdim else count.reshape(total._array.shape)) - taken
     return total / left.clamp(min=0).to(total.dtype)
@@ -390,7 +384,7 @@ def std(
     """The standard deviation of the elements that count: the root of their variance.
 
     Args:
-        input: the tensor; integers are computed in float32
+        input: the tensor; integers are computed in float32, and complex numbers stay complex
         dim: the dimension, or several; by default all
         unbiased: older form of `correction`: False is 0, True 1
         correction: what is subtracted from the number of elements; 1 unless given

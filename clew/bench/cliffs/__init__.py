@@ -11,27 +11,28 @@ from clew.bench.cliffs.inputs import DTYPES, Build, Case
 
 EXPONENTS = (4, 6)
 
-# Which dtypes (letters of `DTYPES`) each table is run in.
-_TABLES: tuple[tuple[dict[str, Build], str], ...] = (
-    (elementwise.ELEMENTWISE, "fdbhi"),
-    (elementwise.FLOATS, "fd"),
-    (elementwise.POLYNOMIALS, "fd"),
-    (elementwise.COMPLEX, "c"),
-    (elementwise.INTEGERS, "i"),
-    (elementwise.CONVERSIONS, "fdbhi"),
-    (shapes.REDUCTIONS, "fdbhi"),
-    (shapes.STATISTICS, "fd"),
-    (shapes.COUNTING, "fdi"),
-    (shapes.INDEXING, "fdbhi"),
-    (shapes.SHAPES, "fdbhi"),
-    (linalg.LINALG, "fdc"),
-    (linalg.PRODUCTS, "fdbc"),
-    (linalg.DISTANCES, "fd"),
-    (linalg.FFT, "fd"),
-    (nn.IMAGES, "fdb"),
-    (nn.LAYERS, "fdb"),
-    (samplers.RANDOM, "fd"),
-    (samplers.CREATION, "f"),
+# Which dtypes (letters of `DTYPES`) each table is run in; its name begins the names of its cases.
+TABLES: tuple[tuple[str, dict[str, Build], str], ...] = (
+    ("elementwise", elementwise.ELEMENTWISE, "fdbhi"),
+    ("elementwise", elementwise.FLOATS, "fd"),
+    ("elementwise", elementwise.POLYNOMIALS, "fd"),
+    ("elementwise", elementwise.COMPLEX, "c"),
+    ("elementwise", elementwise.INTEGERS, "i"),
+    ("elementwise", elementwise.CONVERSIONS, "fdbhi"),
+    ("shapes", shapes.REDUCTIONS, "fdbhi"),
+    ("shapes", shapes.STATISTICS, "fd"),
+    ("shapes", shapes.COUNTING, "fdi"),
+    ("shapes", shapes.INDEXING, "fdbhi"),
+    ("shapes", shapes.SHAPES, "fdbhi"),
+    ("linalg", linalg.LINALG, "fdc"),
+    ("linalg", linalg.LOW_RANK, "fd"),
+    ("linalg", linalg.PRODUCTS, "fdbc"),
+    ("linalg", linalg.DISTANCES, "fd"),
+    ("linalg", linalg.FFT, "fd"),
+    ("nn", nn.IMAGES, "fdb"),
+    ("nn", nn.LAYERS, "fdb"),
+    ("samplers", samplers.RANDOM, "fd"),
+    ("samplers", samplers.CREATION, "f"),
 )
 
 _NO_INTEGERS = """
@@ -49,24 +50,24 @@ logcumsumexp_short nn.functional.softmin_short nn.functional.normalize_short var
 norm_3 norm_inf
 """
 _NO_BFLOAT16 = """
-avg_pool3d avg_pool3d_3 lp_pool3d interpolate_antialias local_response_norm multi_margin_loss
-multilabel_margin_loss ctc_loss
+avg_pool3d avg_pool3d_3 lp_pool3d interpolate_antialias interpolate_antialias_bicubic
+local_response_norm multi_margin_loss multilabel_margin_loss ctc_loss
 """
 # What PyTorch has no kernel for, by dtype.
 _WITHOUT = {"i": frozenset(_NO_INTEGERS.split()), "b": frozenset(_NO_BFLOAT16.split())}
 
 
-def _is_quick(name: str, exponent: int) -> bool:
-    """Whether it takes PyTorch itself less than seconds."""
-    slow = exponent == EXPONENTS[-1] and name.endswith("_matrix")
-    return not (slow and name.startswith(linalg.SLOW))
+def _is_quick(name: str, letter: str, exponent: int) -> bool:
+    """Whether it is run: what takes PyTorch itself seconds is run in float32 only."""
+    slow = exponent == EXPONENTS[-1] and name.endswith("_matrix") and name.startswith(linalg.SLOW)
+    return letter == "f" or not slow
 
 
 def cases() -> Iterator[Case]:
-    for table, letters in _TABLES:
+    for kind, table, letters in TABLES:
         for name, build in table.items():
             for letter in letters:
                 if name not in _WITHOUT.get(letter, ()):
                     for exponent in EXPONENTS:
-                        if _is_quick(name, exponent):
-                            yield Case(name, DTYPES[letter], exponent, build)
+                        if _is_quick(name, letter, exponent):
+                            yield Case(f"{kind}/{name}", DTYPES[letter], exponent, build)

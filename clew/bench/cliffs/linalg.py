@@ -1,5 +1,7 @@
 """The sweep for cliffs: linear algebra, products, distances, transforms."""
 
+from typing import Any
+
 from clew.bench.cliffs.inputs import Build, Call, Inputs, calls, functions
 
 _SQUARE = """
@@ -33,6 +35,15 @@ def _systems(shape: str) -> dict[str, Build]:
         factors, pivots = c.t.linalg.lu_factor(a.detach())  # type: ignore[attr-defined]  # either library's tensor
         return lambda lu, b: c.t.linalg.lu_solve(lu, pivots, b), [factors.requires_grad_(), b]
 
+    def lu_unpack(c: Inputs) -> Call:
+        factors, pivots = c.t.linalg.lu_factor(inputs(c)[0].detach())  # type: ignore[attr-defined]
+        return lambda lu: c.t.lu_unpack(lu, pivots), [factors.requires_grad_()]
+
+    def ldl_solve(c: Inputs) -> Call:
+        a, b = (each.detach() for each in inputs(c))  # type: ignore[attr-defined]
+        factors, pivots = c.t.linalg.ldl_factor(a)
+        return lambda b: c.t.linalg.ldl_solve(factors, pivots, b), [b]
+
     def triangular(c: Inputs) -> Call:
         return lambda a, b: c.t.linalg.solve_triangular(a, b, upper=True), inputs(c)
 
@@ -44,6 +55,13 @@ def _systems(shape: str) -> dict[str, Build]:
             lambda a, b: c.t.linalg.householder_product(a, a[..., 0]), inputs(c),
         ),
         "lu_solve": lu_solve,
+        "lu_unpack": lu_unpack,
+        "ldl_solve": ldl_solve,
+        "ldl_factor": lambda c: (
+            lambda a, b: c.t.linalg.ldl_factor(a.detach()), inputs(c),
+        ),
+        "geqrf": lambda c: (lambda a, b: c.t.geqrf(a.detach()), inputs(c)),
+        "ormqr": lambda c: (lambda a, b: c.t.ormqr(a, a[..., 0], b), inputs(c)),
         "solve_triangular": triangular,
     }  # fmt: skip
     return {f"{name}_{shape}": row for name, row in rows.items()}
@@ -58,6 +76,41 @@ LINALG: dict[str, Build] = {
         **_systems(shape),
     }.items()
 }
+
+
+def _tensor_system(c: Inputs) -> list[object]:
+    """A tensor of eight and eight times the side's remainder, read as a square matrix."""
+    return [c.regular((c.side // 8 * 8,) * 2)]
+
+
+def _of_tensor(name: str) -> Build:
+    def build(c: Inputs) -> Call:
+        size, (matrix,) = c.side // 8, _tensor_system(c)
+
+        def call(a: Any) -> Any:
+            cube = a.reshape(8, size, 8, size)
+            if name == "tensorinv":
+                return c.t.linalg.tensorinv(cube, ind=2)
+            return c.t.linalg.tensorsolve(cube, a[0].reshape(8, size))
+
+        return call, [matrix]
+
+    return build
+
+
+LINALG |= {name: _of_tensor(name) for name in ("tensorinv", "tensorsolve")}
+LINALG["linalg.eig_matrix"] = lambda c: (
+    lambda a: c.t.linalg.eigvals(a) if c.side > 500 else c.t.linalg.eig(a)[0],
+    [c.regular(c.matrix)],
+)
+# Decompositions that iterate, of real matrices.
+LOW_RANK: dict[str, Build] = {
+    "svd_lowrank": lambda c: (lambda a: c.t.svd_lowrank(a, 6)[1], [c.regular(c.matrix)]),
+    "pca_lowrank": lambda c: (lambda a: c.t.pca_lowrank(a, 6)[1], [c.regular(c.matrix)]),
+    "lobpcg": lambda c: (
+        lambda a: c.t.lobpcg(a.detach(), 3, niter=10)[0], [c.definite(c.matrix)],
+    ),
+}  # fmt: skip
 # What takes PyTorch itself seconds at a million elements stays at a hundred rows.
 SLOW = ("linalg.eig", "linalg.svd", "linalg.pinv", "linalg.matrix_rank", "linalg.cond",
                "linalg.eigvals", "linalg.matrix_exp", "linalg.eigh", "linalg.lstsq",
@@ -139,6 +192,12 @@ FFT: dict[str, Build] = {
     **functions(_OF_REALS, lambda c: [c(c.matrix)]),
     **{f"{n}_complex": r
        for n, r in functions(_OF_COMPLEX, lambda c: [_complex(c, c.matrix)]).items()},
+    **{f"{name}_volume": row for name, row in
+       functions("fft.rfftn fft.fftn", lambda c: [c(c.volume)]).items()},
+    **{f"{name}_volume": row for name, row in functions(
+        "fft.ifftn fft.irfftn fft.hfft2 fft.hfftn", lambda c: [_complex(c, c.volume)]).items()},
+    **{f"{name}_volume": row for name, row in
+       functions("fft.ihfft2 fft.ihfftn", lambda c: [c(c.volume)]).items()},
     **calls({"fft_vector": lambda c: lambda x: c.t.fft.rfft(x)}, "vector"),
     "fft_prime": lambda c: (lambda x: c.t.fft.rfft(x), [c((10007 if c.side < 500 else 999983,))]),
     **calls(

@@ -82,6 +82,11 @@ def _fractional(axes: int) -> Callable[[Inputs], Callable[..., Any]]:
     return lambda c: lambda x: named(c.t, f"nn.functional.fractional_max_pool{axes}d")(x, 2, 4)
 
 
+def _of_pixels(c: Inputs) -> Callable[..., Any]:
+    target = c.integers(c.image[1], (c.image[0], *c.image[2:]))
+    return lambda x: c.t.nn.functional.nll_loss(x, target)
+
+
 def _enlarged(mode: str) -> Callable[[Inputs], Callable[..., Any]]:
     return _pool("interpolate", scale_factor=1.7, mode=mode)
 
@@ -98,6 +103,10 @@ IMAGES: dict[str, Build] = {
             "interpolate_antialias": _pool(
                 "interpolate", scale_factor=0.6, mode="bilinear", antialias=True
             ),
+            "interpolate_antialias_bicubic": _pool(
+                "interpolate", scale_factor=0.6, mode="bicubic", antialias=True
+            ),
+            "nll_loss2d": _of_pixels,
             "unfold": _pool("unfold", 3, padding=1),
             "unfold_stride": _pool("unfold", 2, stride=2),
             "fold": lambda c: lambda x: c.t.nn.functional.fold(
@@ -273,3 +282,21 @@ def _recurrent(name: str) -> Build:
 
 
 LAYERS |= {name: _recurrent(name) for name in ("LSTM", "GRU", "RNN")}
+
+
+def _heads(c: Inputs) -> Call:
+    width, heads = 32, 4
+    x = c((100, max(c.count // 3200, 1), width))
+    weights = [c((3 * width, width), -0.2, 0.2), c((width, width), -0.2, 0.2)]
+    function = c.t.nn.functional.multi_head_attention_forward
+
+    def attend(x: Any, w_in: Any, w_out: Any) -> Any:
+        return function(
+            x, x, x, width, heads, w_in, None, None, None, False, 0.0, w_out, None,
+            need_weights=False,
+        )[0]  # fmt: skip
+
+    return attend, [x, *weights]
+
+
+LAYERS["multi_head_attention_forward"] = _heads

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from clew.bench.cliffs.inputs import Build, Inputs, calls, functions, named
+from clew.bench.cliffs.inputs import Build, Call, Inputs, calls, functions, named
 
 _REDUCTIONS = """
 sum mean prod amax amin aminmax max min std var std_mean var_mean all any argmax argmin
@@ -208,6 +208,21 @@ INDEXING: dict[str, Build] = {
     ),
 }
 
+
+def _segments(how: str) -> Build:
+    def build(c: Inputs) -> Call:
+        lengths = c.t.full((c.rows[0] // 10,), 10)
+        return lambda x: c.t.segment_reduce(x, how, lengths=lengths), [c(c.rows)]
+
+    return build
+
+
+STATISTICS["nonzero_static"] = lambda c: (
+    lambda x: c.t.nonzero_static(x.detach() > 0.5, size=c.count // 4), [c()],
+)  # fmt: skip
+STATISTICS["hash_tensor"] = lambda c: (lambda x: c.t.hash_tensor(x.detach()), [c()])
+STATISTICS |= {f"segment_reduce_{how}": _segments(how) for how in ("sum", "mean", "max")}
+
 SHAPES: dict[str, Build] = {
     **functions(_OF_MATRICES, lambda c: [c(c.matrix)]),
     **calls(
@@ -244,6 +259,18 @@ SHAPES: dict[str, Build] = {
             "block_diag": lambda c: lambda x: c.t.block_diag(x[:10, :10], x[:10, :10], x),
             "tensor_unfold": lambda c: lambda x: x.unfold(1, 10, 5).contiguous(),
             "as_strided": lambda c: lambda x: c.t.as_strided(x, (c.side,), (c.side + 1,)),
+            "as_strided_scatter": lambda c: (
+                lambda x: c.t.as_strided_scatter(x, x[0], (c.side,), (c.side + 1,))
+            ),
+            "split_with_sizes": lambda c: lambda x: c.t.split(x, [10, c.side - 10]),
+            "unsafe_split": lambda c: lambda x: c.t.unsafe_split(x, 10),
+            "sort_stable": lambda c: lambda x: c.t.sort(x, dim=-1, stable=True),
+            "masked_fill_tensor": lambda c: (
+                lambda x: x.masked_fill(x.detach() > 0.5, x[0, 0].detach())
+            ),
+            "index_fill_tensor": lambda c: (
+                lambda x: x.index_fill(0, c.t.arange(5), x[0, 0].detach())
+            ),
             "movedim": lambda c: lambda x: c.t.movedim(x, 0, 1).reshape(-1),
         },
         "matrix",

@@ -2,6 +2,7 @@
 
 Arrays are (outer, length, inner), contiguous. A task is a block of inner positions of one outer
 position: no two tasks write to the same elements, and additions are in the order of the index.
+`take_rows` has tasks of some rows of its result.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from clew.kernels.codegen.image_rows import ImageRowBuilder
 from clew.kernels.codegen.loops import end_module
 
 Array = np.ndarray
-FIELDS = ("*target", "*index", "*values", "length", "count", "inner", "width", "blocks")
+FIELDS = ("*target", "*index", "*values", "*rows", "length", "count", "inner", "width", "blocks")
 # With fewer outer positions than this, inner positions are cut into blocks, to have enough tasks.
 _FEW_OUTER = 8
-_MIN_WIDTH, _MAX_WIDTH = 16, 512
+_MIN_WIDTH, _MAX_WIDTH, _MANY_BLOCKS = 32, 512, 8
 _ELEMENTS_PER_TASK = 16384
 # The scalar loop over elements is unrolled.
 _UNROLL = 4
-KINDS = ("gather", "scatter", "scatter_add", "index_add")
+KINDS = ("gather", "scatter", "scatter_add", "index_add", "add_rows", "take_rows")
 
 
 def gather(source: Array, index: Array) -> Array:
@@ -50,16 +51,35 @@ def index_add(target: Array, index: Array, values: Array) -> None:
     _run("index_add", target, index, values)
 
 
-def _run(kind: str, target: Array, index: Array, values: Array) -> None:
+def take_rows(table: Array, index: Array) -> Array:
+    """out[m] = table[index[m]], for a matrix."""
+    out = np.empty((index.size, table.shape[1]), table.dtype)
+    sizes = len(table), index.size, table.shape[1], table.shape[1], 1
+    context = context_of((table, index, out, index), sizes)
+    grain = max(_ELEMENTS_PER_TASK // max(table.shape[1], 1), 1)
+    _function("take_rows", TYPES[table.dtype], False)(context.ctypes.data, index.size, grain)
+    return out
+
+
+def add_rows(target: Array, index: Array, values: Array, rows: Array) -> None:
+    """target[0, index[m]] += values[0, rows[m]]."""
+    _run("add_rows", target, index, values, rows)
+
+
+def _run(kind: str, target: Array, index: Array, values: Array, rows: Array | None = None) -> None:
     outer, length, inner = target.shape
-    count = values.shape[1]
+    count = values.shape[1] if rows is None else rows.size
     width = inner
     if outer < _FEW_OUTER:
-        width = min(max(inner // 2, _MIN_WIDTH), _MAX_WIDTH, inner)
+        # Whole vectors, many blocks, but none of less work than a task should have.
+        least = max(_ELEMENTS_PER_TASK // max(count, 1), inner // _MANY_BLOCKS, _MIN_WIDTH)
+        width = min(-(-least // _MIN_WIDTH) * _MIN_WIDTH, _MAX_WIDTH, inner)
     blocks = -(-inner // width) if inner else 0
-    context = context_of((target, index, values), (length, count, inner, width, blocks))
+    arrays = target, index, values, index if rows is None else rows
+    context = context_of(arrays, (length, count, inner, width, blocks))
     grain = max(_ELEMENTS_PER_TASK // max(count * width, 1), 1)
-    _function(kind, TYPES[target.dtype], inner == 1)(context.ctypes.data, outer * blocks, grain)
+    function = _function(kind, TYPES[target.dtype], inner == 1 and rows is None)
+    function(context.ctypes.data, outer * blocks, grain)
 
 
 @functools.cache
@@ -83,7 +103,9 @@ class _GatherScatter(ImageRowBuilder):
         with self.function(BODY):
             self.f = self.load_context(*FIELDS)
             with self.loop("%begin", "%end") as task:
-                if is_last:
+                if kind == "take_rows":
+                    self.take(task)
+                elif is_last:
                     self.row(kind, task)
                 else:
                     self.block(kind, task)
@@ -101,6 +123,17 @@ class _GatherScatter(ImageRowBuilder):
                     index = self.load_i64(f["index"], self.add(first, number))
                     self.element(kind, self.gep(base, index), self.gep(values, number))
 
+    def take(self, entry: str) -> None:
+        """One row of the result."""
+        f = self.f
+        row = self.gep(f["target"], self.mul(self.load_i64(f["index"], entry), f["inner"]))
+        place = self.gep(f["values"], self.mul(entry, f["inner"]))
+        size = self.mul(f["inner"], str(self.itemsize))
+        self.e.declare("void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
+        self.e.line(
+            f"call void @llvm.memcpy.p0.p0.i64(ptr {place}, ptr {row}, i64 {size}, i1 false)"
+        )
+
     def block(self, kind: str, task: str) -> None:
         """A block of inner positions of all rows of values."""
         f = self.f
@@ -109,9 +142,12 @@ class _GatherScatter(ImageRowBuilder):
         last = self.min(self.add(first, f["width"]), f["inner"])
         base = self.gep(f["target"], self.mul(outer, f["length"], f["inner"]))
         with self.loop("0", f["count"]) as entry:
-            row = self.mul(self.add(self.mul(outer, f["count"]), entry), f["inner"])
+            number = self.add(self.mul(outer, f["count"]), entry)
+            if kind == "add_rows":
+                number = self.load_i64(f["rows"], entry)
+            row = self.mul(number, f["inner"])
             values = self.gep(f["values"], row)
-            if kind == "index_add":
+            if kind in ("index_add", "add_rows"):
                 offset = self.mul(self.load_i64(f["index"], entry), f["inner"])
                 self.add_strided_row(values, self.gep(base, offset), first, last, "1")
             else:

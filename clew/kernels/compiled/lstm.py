@@ -2,7 +2,8 @@
 
 The columns of the hidden state are cut into blocks. A block needs the state of the step before and
 no other block of its own step: so each step is one parallel loop over blocks, and a thread finds
-its block of the weights in its cache at every step.
+its block of the weights in its cache at every step. Where there are few blocks, the sequences of
+the batch are cut, too.
 
 The formulas of the gates are those of elementwise kernels.
 """
@@ -27,6 +28,8 @@ Array = np.ndarray
 # Columns of a block: those of a packed panel of the weights.
 BLOCK = 64
 GATES = 4
+# The tasks that a step should have, and the sequences that a task has at least.
+_TASKS, _MIN_ROWS = 8, 16
 
 # The contexts. Arrays are contiguous; the last three words change from step to step.
 FORWARD = (
@@ -59,14 +62,15 @@ def module(kind: str, step: Program, llvm: str) -> str:
     """The LLVM module of forward or backward; `step` is the gates' formulas."""
     e = Emitter()
     layer = (_Forward if kind == "forward" else _Backward)(e, llvm, step)
-    with layer.function("internal void @block(ptr %context, i64 %block)"):
+    with layer.function("internal void @block(ptr %context, i64 %block, i64 %top, i64 %bottom)"):
         layer.f = layer.load_context(*layer.fields)
         layer.block()
     with (
         layer.function(BODY),
-        layer.loop("%begin", "%end") as block,
+        layer.loop("%begin", "%end") as task,
     ):
-        e.line(f"call void @block(ptr %context, i64 {block})")
+        layer.f = layer.load_context(*layer.fields)
+        layer.call_block(task)
     with layer.function("void @steps(ptr %context)"):
         layer.f = layer.load_context(*layer.fields)
         layer.steps()
@@ -112,8 +116,9 @@ class _Layer(IRBuilder):
         return start, str(BLOCK * self.itemsize), str(self.itemsize)
 
     def multiply(self, a: Matrix, b: Matrix, c: Matrix, depth: str) -> None:
-        """c = a b, with the rows of the batch and the columns of a block."""
-        call_multiply(self.e, self.llvm, (a, b, c), (self.f["batch"], str(BLOCK), depth))
+        """c = a b, with the rows of the task and the columns of a block."""
+        rows = self.sub("%bottom", "%top")
+        call_multiply(self.e, self.llvm, (a, b, c), (rows, str(BLOCK), depth))
 
     def row_stride(self, width: str) -> str:
         """The stride of contiguous rows, in bytes."""
@@ -123,9 +128,23 @@ class _Layer(IRBuilder):
         """The formulas of the gates, for one row of the block."""
         ElementwiseLoop(self.e, self.step, list(addresses), frozenset()).emit("0", str(BLOCK))
 
+    def parts(self) -> str:
+        """Into how many parts the rows of the batch are cut."""
+        wanted = self.udiv(str(_TASKS), self.udiv(self.f["size"], str(BLOCK)))
+        return self.max(self.min(wanted, self.udiv(self.f["batch"], str(_MIN_ROWS))), "1")
+
+    def call_block(self, task: str) -> None:
+        """The rows and the block of a task; those of one block follow each other."""
+        parts = self.parts()
+        rows = self.ceil_div(self.f["batch"], parts)
+        top = self.min(self.mul(self.urem(task, parts), rows), self.f["batch"])
+        bottom = self.min(self.add(top, rows), self.f["batch"])
+        place = f"i64 {self.udiv(task, parts)}, i64 {top}, i64 {bottom}"
+        self.e.line(f"call void @block(ptr %context, {place})")
+
     def run_blocks(self) -> None:
         blocks = self.udiv(self.f["size"], str(BLOCK))
-        run_tasks(self.e, "%context", blocks, "1")
+        run_tasks(self.e, "%context", self.mul(blocks, self.parts()), "1")
 
 
 class _Forward(_Layer):
@@ -139,17 +158,18 @@ class _Forward(_Layer):
 
     def block(self) -> None:
         f, width = self.f, str(BLOCK * self.itemsize)
-        size, area = f["size"], self.mul(f["batch"], str(BLOCK))
+        size, area = f["size"], self.mul(self.sub("%bottom", "%top"), str(BLOCK))
         products = self.malloc(self.mul(area, str(GATES)))
-        state = f["h"], self.row_stride(size), str(self.itemsize)
+        state = self.row_of(f["h"], "%top", size), self.row_stride(size), str(self.itemsize)
         for gate in range(GATES):
             column = self.add(self.mul(str(gate), self.udiv(size, str(BLOCK))), "%block")
             to = self.gep(products, self.mul(area, str(gate))), width, str(self.itemsize)
             self.multiply(state, self.panel(column, size), to, size)
-        with self.loop("0", f["batch"]) as row:
+        with self.loop("%top", "%bottom") as row:
             gates = [self.gate(gate, row) for gate in range(GATES)]
+            place = self.mul(self.sub(row, "%top"), str(BLOCK))
             recurrent = [
-                self.gep(products, self.add(self.mul(area, str(gate)), self.mul(row, str(BLOCK))))
+                self.gep(products, self.add(self.mul(area, str(gate)), place))
                 for gate in range(GATES)
             ]
             step_row = self.add(f["row"], row)
@@ -179,13 +199,13 @@ class _Backward(_Layer):
     def block(self) -> None:
         f = self.f
         width = self.mul(f["size"], str(GATES))
-        columns = self.gep(f["grad_h"], self.mul("%block", str(BLOCK)))
         with self.if_then(self.e.value(f"icmp ne ptr {f['later']}, null")):
-            grad_gates = f["later"], self.row_stride(width), str(self.itemsize)
-            to = columns, self.row_stride(f["size"]), str(self.itemsize)
+            later = self.row_of(f["later"], "%top", width)
+            grad_gates = later, self.row_stride(width), str(self.itemsize)
+            to = self.block_row(f["grad_h"], "%top"), self.row_stride(f["size"]), str(self.itemsize)
             self.multiply(grad_gates, self.panel("%block", width), to, width)
         is_step = self.icmp("sge", f["row"], "0")
-        with self.if_then(is_step), self.loop("0", f["batch"]) as row:
+        with self.if_then(is_step), self.loop("%top", "%bottom") as row:
             self.one_row(row, width)
 
     def one_row(self, row: str, width: str) -> None:

@@ -83,87 +83,24 @@ def order_module() -> str:
     return e.text()
 
 
-class _Panel(ImageRowBuilder):
-    """`body(context, begin, end)` for some matrices."""
+class MatrixBuilder(ImageRowBuilder):
+    """A builder of arithmetic on elements of matrices and on their rows."""
 
     def __init__(self, e: Emitter, llvm: str, parts: int) -> None:
         super().__init__(e, llvm)
         self.parts = parts
 
-    def emit(self) -> None:
-        with self.function(BODY):
-            f = self.f = self.load_context(*PANEL_FIELDS)
-            self.best_size = self.local(self.llvm, "0.0")
-            self.best = self.local("i64", "0")
-            with self.loop("%begin", "%end") as matrix:
-                size = self.mul(matrix, f["rows"], f["columns"])
-                self.matrix = self.gep(f["lu"], self.mul(size, str(self.parts)))
-                with self.loop(f["start"], f["end"]) as k:
-                    pivot = self.find_pivot(k)
-                    place = self.add(self.mul(matrix, f["count"]), k)
-                    self.store_word(self.gep_i64(f["pivots"], place), pivot)
-                    with self.if_then(self.icmp("ne", pivot, k)):
-                        self.swap(k, pivot)
-                    self.eliminate(k)
-                self.complete_rows()
-
-    def place(self, row: str, column: str) -> str:
-        index = self.add(self.mul(row, self.f["columns"]), column)
-        return self.gep(self.matrix, self.mul(index, str(self.parts)))
-
-    def element(self, row: str, column: str) -> Element:
-        place = self.place(row, column)
+    def element_at(self, place: str) -> Element:
         return [load_real(self, self.gep(place, str(part))) for part in range(self.parts)]
+
+    def store_element(self, element: Element, place: str) -> None:
+        for part, value in enumerate(element):
+            value.store(self.gep(place, str(part)))
 
     def size(self, element: Element) -> Real:
         """What LAPACK compares to choose a pivot: for complex numbers not the absolute value."""
         first, *others = (part.intrinsic("fabs") for part in element)
         return first + others[0] if others else first
-
-    def find_pivot(self, k: str) -> str:
-        """The row of the largest element, the first of equal ones; of a NaN, if there is one."""
-        self.size(self.element(k, k)).store(self.best_size)
-        self.store_word(self.best, k)
-        with self.loop(self.add(k, "1"), self.f["rows"]) as row:
-            size, best = self.size(self.element(row, k)), load_real(self, self.best_size)
-            is_new = self.and_(size.compare("ugt", best), best.compare("ord", best))
-            size.where(is_new, best).store(self.best_size)
-            self.store_word(self.best, self.select(is_new, row, self.load_word(self.best)))
-        return self.load_word(self.best)
-
-    def swap(self, first: str, second: str) -> None:
-        rows = [self.place(row, "0") for row in (first, second)]
-
-        def exchange(i: str) -> None:
-            places = [self.gep(row, i) for row in rows]
-            kind = self.value_type()
-            values = [self.load(place, kind) for place in places]
-            for place, value in zip(places, reversed(values), strict=True):
-                self.store(value, place, kind)
-
-        self.vectorized("0", self.mul(self.f["columns"], str(self.parts)), exchange)
-
-    def eliminate(self, k: str) -> None:
-        """Divide the column by the pivot, and subtract multiples of the pivot's row."""
-        after = self.add(k, "1")
-        pivot = self.element(k, k)
-        # A column of zeros has no multipliers: it stays as it is.
-        is_zero = self.size(pivot).compare("oeq", 0.0)
-        one = [Real(self, "1.0"), Real(self, "0.0")]
-        divisor = [one[n].where(is_zero, part) for n, part in enumerate(pivot)]
-        with self.loop(after, self.f["rows"]) as row:
-            factor = self.quotient(self.element(row, k), divisor)
-            place = self.place(row, k)
-            for part, value in enumerate(factor):
-                value.store(self.gep(place, str(part)))
-            self.subtract(self.place(row, "0"), self.place(k, "0"), factor, after, self.f["end"])
-
-    def complete_rows(self) -> None:
-        """Subtract the same multiples beside the panel, where its rows are in their order."""
-        f = self.f
-        with self.loop(f["start"], f["end"]) as k, self.loop(self.add(k, "1"), f["end"]) as row:
-            rows = self.place(row, "0"), self.place(k, "0")
-            self.subtract(*rows, self.element(row, k), f["end"], f["columns"])
 
     def quotient(self, a: Element, b: Element) -> Element:
         if self.parts == 1:
@@ -198,3 +135,74 @@ class _Panel(ImageRowBuilder):
             spread = self.shuffle_vector(kind, one, "poison", [0] * self.lanes)
         product = self.e.value(f"fmul {kind} {spread}, {self.load(self.gep(source, i), kind)}")
         self.add_to(self.gep(row, i), product, kind, how="fsub")
+
+
+class _Panel(MatrixBuilder):
+    """`body(context, begin, end)` for some matrices."""
+
+    def emit(self) -> None:
+        with self.function(BODY):
+            f = self.f = self.load_context(*PANEL_FIELDS)
+            self.best_size = self.local(self.llvm, "0.0")
+            self.best = self.local("i64", "0")
+            with self.loop("%begin", "%end") as matrix:
+                size = self.mul(matrix, f["rows"], f["columns"])
+                self.matrix = self.gep(f["lu"], self.mul(size, str(self.parts)))
+                with self.loop(f["start"], f["end"]) as k:
+                    pivot = self.find_pivot(k)
+                    place = self.add(self.mul(matrix, f["count"]), k)
+                    self.store_word(self.gep_i64(f["pivots"], place), pivot)
+                    with self.if_then(self.icmp("ne", pivot, k)):
+                        self.swap(k, pivot)
+                    self.eliminate(k)
+                self.complete_rows()
+
+    def place(self, row: str, column: str) -> str:
+        index = self.add(self.mul(row, self.f["columns"]), column)
+        return self.gep(self.matrix, self.mul(index, str(self.parts)))
+
+    def element(self, row: str, column: str) -> Element:
+        return self.element_at(self.place(row, column))
+
+    def find_pivot(self, k: str) -> str:
+        """The row of the largest element, the first of equal ones; of a NaN, if there is one."""
+        self.size(self.element(k, k)).store(self.best_size)
+        self.store_word(self.best, k)
+        with self.loop(self.add(k, "1"), self.f["rows"]) as row:
+            size, best = self.size(self.element(row, k)), load_real(self, self.best_size)
+            is_new = self.and_(size.compare("ugt", best), best.compare("ord", best))
+            size.where(is_new, best).store(self.best_size)
+            self.store_word(self.best, self.select(is_new, row, self.load_word(self.best)))
+        return self.load_word(self.best)
+
+    def swap(self, first: str, second: str) -> None:
+        rows = [self.place(row, "0") for row in (first, second)]
+
+        def exchange(i: str) -> None:
+            places = [self.gep(row, i) for row in rows]
+            kind = self.value_type()
+            values = [self.load(place, kind) for place in places]
+            for place, value in zip(places, reversed(values), strict=True):
+                self.store(value, place, kind)
+
+        self.vectorized("0", self.mul(self.f["columns"], str(self.parts)), exchange)
+
+    def eliminate(self, k: str) -> None:
+        """Divide the column by the pivot, and subtract multiples of the pivot's row."""
+        after = self.add(k, "1")
+        pivot = self.element(k, k)
+        # A column of zeros has no multipliers: it stays as it is.
+        is_zero = self.size(pivot).compare("oeq", 0.0)
+        one = [Real(self, "1.0"), Real(self, "0.0")]
+        divisor = [one[n].where(is_zero, part) for n, part in enumerate(pivot)]
+        with self.loop(after, self.f["rows"]) as row:
+            factor = self.quotient(self.element(row, k), divisor)
+            self.store_element(factor, self.place(row, k))
+            self.subtract(self.place(row, "0"), self.place(k, "0"), factor, after, self.f["end"])
+
+    def complete_rows(self) -> None:
+        """Subtract the same multiples beside the panel, where its rows are in their order."""
+        f = self.f
+        with self.loop(f["start"], f["end"]) as k, self.loop(self.add(k, "1"), f["end"]) as row:
+            rows = self.place(row, "0"), self.place(k, "0")
+            self.subtract(*rows, self.element(row, k), f["end"], f["columns"])

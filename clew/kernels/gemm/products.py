@@ -19,8 +19,10 @@ Array = np.ndarray
 _MIN_WORK, _MIN_WORK_NARROW = 1 << 17, 1 << 18
 _NARROW, _VERY_NARROW = 16, 4
 
-# A product with more multiplications than this for each worker is not an asynchronous job.
-_MAX_ASYNC_WORK = 1 << 30
+# A product with more multiplications than this is not an asynchronous job, because one worker alone
+# would take longer than all threads together and the rest of a step. The second number is for the
+# only worker: then the calling thread goes on meanwhile, and both are busy either way.
+_MAX_ASYNC_WORK, _MAX_ASYNC_WORK_OF_ONE = 1 << 22, 1 << 30
 # Asynchronous products that may be pending: they keep their factors' memory alive.
 _MAX_PENDING = 8
 
@@ -66,7 +68,8 @@ def async_product(a: Array, b: Array, pending: PendingProducts) -> Array:
     n = b.shape[1]
     if _uses_gemm(m, n, k) and a.dtype is b.dtype:
         kernel = _ASYNC_PRODUCT.when(a)
-        if kernel is not None and m * n * k * (jit.threads() - 1) <= _MAX_ASYNC_WORK:
+        most = _MAX_ASYNC_WORK if jit.threads() > 2 else _MAX_ASYNC_WORK_OF_ONE
+        if kernel is not None and m * n * k <= most:
             pool = jit.machine().thread_pool
             if not pool.pending_jobs.value:
                 pending.clear()

@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from clew.kernels.compiled.copies import copied
 from clew.kernels.compiled.transpose import transposed_copy
 from clew.kernels.numpy.conversion import converted
 
@@ -51,8 +52,8 @@ def row_by_row(array: Array) -> Array:
     """The array, copied if its elements do not follow each other in memory row by row."""
     if array.flags.c_contiguous:
         return array
-    copied = transposed_copy(array)
-    return np.ascontiguousarray(array) if copied is None else copied
+    turned = transposed_copy(array)
+    return copied(array) if turned is None else turned
 
 
 def as_new(array: Array) -> Array:

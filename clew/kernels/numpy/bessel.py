@@ -11,10 +11,11 @@ import math
 
 import numpy as np
 
+from clew.kernels.compiled.series import chebyshev
 from clew.kernels.numpy import bessel_coefficients as fitted
 from clew.kernels.numpy import special_functions
 from clew.kernels.numpy.arrays import Array
-from clew.kernels.numpy.special_functions import chebyshev, choose, in_double
+from clew.kernels.numpy.special_functions import choose, in_double
 
 TWO_OVER_PI = 2.0 / math.pi
 SQRT_HALF = math.sqrt(0.5)

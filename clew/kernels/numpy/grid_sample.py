@@ -20,7 +20,7 @@ import numpy as np
 from clew.kernels.compiled import grid_sampling
 from clew.kernels.compiled.gather_scatter import index_add
 from clew.kernels.numpy.arrays import Array, widened
-from clew.kernels.numpy.interpolate import cubic_weights
+from clew.kernels.numpy.interpolate import cubic_weight_derivatives, cubic_weights
 
 MODES = ("bilinear", "nearest", "bicubic")
 PADDING_MODES = ("zeros", "border", "reflection")
@@ -139,6 +139,16 @@ def grid_sample(
     options = mode, padding_mode, align_corners, cubic_weights
     out = grid_sampling.sample(wide_x, wide_grid, coefficients, *options)
     return out.astype(x.dtype, copy=False)
+
+
+def grid_sample_gradient(
+    g: Array, x: Array, grid: Array, *, mode: str, padding_mode: str, align_corners: bool,
+    needs: tuple[bool, bool],
+) -> tuple[Array | None, Array | None]:  # fmt: skip
+    """The gradients by x and by grid, all float32 or float64."""
+    coefficients = [unnormalize_coefficients(size, align_corners) for size in x.shape[2:]]
+    options = mode, padding_mode, align_corners, cubic_weights, cubic_weight_derivatives
+    return grid_sampling.gradient(g, x, grid, coefficients, *options, needs)
 
 
 def pad_corner(

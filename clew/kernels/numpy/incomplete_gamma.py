@@ -111,11 +111,12 @@ def _regular(a: Array, x: Array, upper: bool) -> Array:
 def _incomplete(a: Array, x: Array, upper: bool) -> Array:
     empty, full = (1.0, 0.0) if upper else (0.0, 1.0)
     result = np.full_like(a, np.nan)
-    valid = (a >= 0) & (x >= 0)
+    # As in PyTorch, a NaN does not matter beside a 0 or an infinity.
+    valid = ~((a < 0) | (x < 0))
     result[valid & (a == 0) & (x > 0)] = full
-    result[valid & (a > 0) & (x == 0)] = empty
-    result[valid & np.isinf(a) & np.isfinite(x)] = empty
-    result[valid & np.isinf(x) & np.isfinite(a)] = full
+    result[valid & (a != 0) & (x == 0)] = empty
+    result[valid & np.isinf(a) & ~np.isinf(x)] = empty
+    result[valid & np.isinf(x) & ~np.isinf(a)] = full
     regular = (a > 0) & (x > 0) & np.isfinite(a) & np.isfinite(x)
     if regular.any():
         result[regular] = _regular(a[regular], x[regular], upper)

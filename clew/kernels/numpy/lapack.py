@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from clew.kernels.compiled import lu as compiled_lu
+from clew.kernels.compiled import triangular
 from clew.kernels.numpy.arrays import Array
 
 _SMALL_TRIANGLE = 64  # columns of a triangle that are solved at once
@@ -55,7 +56,7 @@ def lu_factor(matrices: Array) -> tuple[Array, Array, Array]:
 def permutation_of(pivots: Array, rows: int) -> Array:
     """The order of rows that a sequence of pivots leads to: row i of P^T A is row order[i]."""
     *batch, count = pivots.shape
-    flat = pivots.reshape(math.prod(batch), count).astype(np.int64) - 1
+    flat = pivots.reshape(math.prod(batch), count).astype(np.int64, order="C") - 1
     order = np.tile(np.arange(rows), (len(flat), 1))
     compiled_lu.swap_rows(order, flat)
     return order.reshape(*batch, rows)
@@ -72,41 +73,25 @@ def permutation_matrix(pivots: Array, rows: int, dtype: np.dtype) -> Array:
 
 def solve_triangular(a: Array, b: Array, upper: bool, unitriangular: bool) -> Array:
     """X with A X = B, reading only one triangle of A."""
-    if not upper:
-        # Reversed in both directions, a lower triangle is an upper one.
-        solved = solve_triangular(a[..., ::-1, ::-1], b[..., ::-1, :], True, unitriangular)
-        return np.ascontiguousarray(solved[..., ::-1, :])
-    triangle = np.triu(a)
-    diagonal = np.einsum("...ii->...i", triangle)
-    if unitriangular:
-        diagonal[...] = 1
-    if not diagonal.all():
-        return _substitute(triangle, b)
-    return _solve_upper(triangle, b)
-
-
-def _solve_upper(triangle: Array, b: Array) -> Array:
-    """Back substitution by halves: all but small triangles is matrix products."""
-    size = triangle.shape[-1]
-    if size <= _SMALL_TRIANGLE:
-        # Elimination finds nothing below the diagonal, so this is back substitution.
-        return np.linalg.solve(triangle, b)
-    half = size // 2
-    last = _solve_upper(triangle[..., half:, half:], b[..., half:, :])
-    rest = b[..., :half, :] - triangle[..., :half, half:] @ last
-    first = _solve_upper(triangle[..., :half, :half], rest)
-    return np.concatenate([first, np.broadcast_to(last, (*first.shape[:-2], *last.shape[-2:]))], -2)
-
-
-def _substitute(triangle: Array, b: Array) -> Array:
-    """Back substitution that lets zeros on the diagonal give infinities."""
-    batch = np.broadcast_shapes(triangle.shape[:-2], b.shape[:-2])
-    x = np.array(np.broadcast_to(b, (*batch, *b.shape[-2:])))
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    solved = np.array(np.broadcast_to(b, (*batch, *b.shape[-2:])), order="C")
+    size, count = a.shape[-1], math.prod(batch)
+    x = solved.reshape(count, size, b.shape[-1])
+    a = np.broadcast_to(a, (*batch, size, size)).reshape(count, size, size)
     with np.errstate(all="ignore"):
-        for k in range(triangle.shape[-1] - 1, -1, -1):
-            x[..., k, :] -= (triangle[..., k, None, k + 1 :] @ x[..., k + 1 :, :])[..., 0, :]
-            x[..., k, :] /= triangle[..., k, k, None]
-    return x
+        starts = range(0, size, _SMALL_TRIANGLE)
+        for start in reversed(starts) if upper else starts:
+            block = slice(start, start + _SMALL_TRIANGLE)
+            triangle, known = a[:, block, block], x[:, block]
+            if upper:
+                triangular.substitute(triangle, known, unitriangular)
+                others = slice(0, start)
+            else:
+                triangular.substitute(triangle[:, ::-1, ::-1], known[:, ::-1], unitriangular)
+                others = slice(block.stop, size)
+            if others.start < others.stop:
+                x[:, others] -= a[:, others, block] @ known
+    return solved
 
 
 def lu_solve(lu: Array, pivots: Array, b: Array, adjoint_system: bool) -> Array:

@@ -24,6 +24,7 @@ from clew.kernels.numpy.separable import (
 )
 from clew.kernels.pool import max_pool as native
 from clew.kernels.pool.adaptive_max_pool import adaptive_max
+from clew.kernels.pool.window_max import window_max
 
 Shape = tuple[int, ...]
 # Elements from which a compiled kernel is worth loading.
@@ -104,6 +105,9 @@ def max_pool(
     some_empty = has_empty_windows(spatial, kernel, steps, pads, spacing, ceil_mode)
     if len(spatial) == 2 and x.dtype in TYPES and x.size >= _COMPILED_FROM and not some_empty:
         return native.max_pool(x, counts, kernel, steps, pads, spacing)
+    if len(spatial) == 3 and is_inexact(x.dtype) and not some_empty:
+        ranges = [_window_ranges(*axis) for axis in axes]
+        return _compiled_max(x, [low for low, _ in ranges], [high for _, high in ranges], spacing)
     inside = [_window_positions(*axis) for axis in axes]
     rooms = [_room(*axis) for axis in axes]
     if not any(map(any, rooms)):
@@ -117,6 +121,23 @@ def max_pool(
         empty = [_empty_windows(*axis) for axis in axes]
         index[..., functools.reduce(np.logical_or.outer, empty)] = -1
     return values, index
+
+
+def _compiled_max(
+    x: Array, first: Sequence[Array], stop: Sequence[Array], dilation: Shape
+) -> tuple[Array, Array]:
+    values, index = window_max(widened(x), first, stop, dilation)
+    return values.astype(x.dtype, copy=False), index
+
+
+@lru_cache(maxsize=256)
+def _window_ranges(
+    size: int, count: int, kernel: int, stride: int, padding: int, dilation: int
+) -> tuple[Array, Array]:
+    """Where the part of each window that lies in the input begins, and after which it ends."""
+    start = np.arange(count) * stride - padding
+    first, last = _taps_inside(start, size, kernel, dilation)
+    return start + first * dilation, start + last * dilation + 1
 
 
 def has_empty_windows(
@@ -315,45 +336,27 @@ def fractional_max_pool(
     dims = len(spatial)
     kernel = expand(kernel_size, dims, "kernel_size")
     counts = expand(output_size, dims, "output_size")
-    ordered = samples[..., ::-1] if dims == 2 else samples
-    flat_index = np.zeros((*x.shape[:2], *(1,) * (2 * dims)), np.int64)
-    ordered = ordered[: x.shape[0]]
+    ordered = (samples[..., ::-1] if dims == 2 else samples)[: x.shape[0]]
+    firsts: list[Array] = []
     for axis, (size, count, width) in enumerate(zip(spatial, counts, kernel, strict=True)):
         if count + width - 1 > size:
             raise RuntimeError(
                 f"fractional_max_pool: pool size {width} too large relative to input size {size}"
             )
-        starts = _fractional_starts(ordered[..., axis], size, count, width)
-        where = starts[..., None] + np.arange(width)
-        shape = [*x.shape[:2], *(1,) * (2 * dims)]
-        shape[2 + axis], shape[2 + dims + axis] = count, width
-        flat_index = flat_index * size + where.reshape(shape)
-    flat_index = flat_index.reshape(*x.shape[:2], prod(counts), prod(kernel))
-    return _max_of_candidates(x, flat_index, counts)
+        firsts.append(_fractional_starts(ordered[..., axis], size, count, width))
+    stops = [first + width for first, width in zip(firsts, kernel, strict=True)]
+    return _compiled_max(x, firsts, stops, (1,) * dims)
 
 
 def _fractional_starts(sample: Array, size: int, count: int, width: int) -> Array:
-    last = np.full((*sample.shape, 1), size - width, np.int64)
-    if count <= 1:
-        return last[..., :count]
-    alpha = sample.dtype.type(size - width) / sample.dtype.type(count - 1)
-    steps = np.arange(count - 1).astype(sample.dtype)
-    moved = ((steps + sample[..., None]) * alpha).astype(np.int64)
-    return np.concatenate([moved - (sample * alpha).astype(np.int64)[..., None], last], axis=-1)
-
-
-def _max_of_candidates(x: Array, candidates: Array, counts: Shape) -> tuple[Array, Array]:
-    """Maximum over the last axis of flat candidate indices (N, C, windows, taps)."""
-    flat = widened(x).reshape(*x.shape[:2], 1, prod(x.shape[2:]))
-    best_index = candidates[..., 0]
-    best = np.take_along_axis(flat[:, :, 0], best_index, axis=2)
-    for tap in range(1, candidates.shape[3]):
-        value = np.take_along_axis(flat[:, :, 0], candidates[..., tap], axis=2)
-        better = (value > best) | np.isnan(value) if is_inexact(x.dtype) else value > best
-        best = np.where(better, value, best)
-        best_index = np.where(better, candidates[..., tap], best_index)
-    shape = (*x.shape[:2], *counts)
-    return best.astype(x.dtype, copy=False).reshape(shape), best_index.reshape(shape)
+    starts = np.empty((*sample.shape, count), np.int64)
+    starts[..., -1:] = size - width
+    if count > 1:
+        alpha = sample.dtype.type(size - width) / sample.dtype.type(count - 1)
+        steps = np.arange(count - 1).astype(sample.dtype)
+        starts[..., :-1] = (steps + sample[..., None]) * alpha
+        starts[..., :-1] -= (sample * alpha).astype(np.int64)[..., None]
+    return starts
 
 
 def gather_by_index(x: Array, indices: Array) -> Array:

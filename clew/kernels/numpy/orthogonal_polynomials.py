@@ -8,36 +8,35 @@ that high degrees are accurate, too.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
+from clew.kernels.compiled.series import recurrence
 from clew.kernels.numpy.arrays import Array
-
-# p[k + 1] from x, k, p[k] and p[k - 1].
-Step = Callable[[Array, int, Array, Array], Array]
 
 # Up to this degree, recurrences are used between -1 and 1, too: they are exact for fractions.
 LOW_DEGREE = 6
-# So many steps are taken between two looks at whether all that is left is NaN.
-LOOK_EVERY = 64
 
 
-def recurrence(x: Array, degree: Array, first: Array, step: Step) -> Array:
-    """p[degree](x), where p[0] is 1, p[1] is `first`, and `step` leads on."""
-    result = (degree == 0).astype(x.dtype)
-    before, now = np.ones_like(x), first
-    highest = int(degree.max(initial=0))
-    for k in range(1, highest + 1):
-        np.copyto(result, now, where=degree == k)
-        if k % LOOK_EVERY == 0 and np.isnan(now[degree > k]).all():
-            result[degree > k] = np.nan
-            break
-        before, now = now, step(x, k, now, before)
-    return result
-
-
-def _chebyshev_step(x: Array, k: int, now: Array, before: Array) -> Array:
+def _chebyshev_step(x: Any, k: Any, now: Any, before: Any) -> Any:
     return (x + x) * now - before
+
+
+def _hermite_h_step(x: Any, k: Any, now: Any, before: Any) -> Any:
+    return (x + x) * now - (k + k) * before
+
+
+def _hermite_he_step(x: Any, k: Any, now: Any, before: Any) -> Any:
+    return x * now - k * before
+
+
+def _laguerre_step(x: Any, k: Any, now: Any, before: Any) -> Any:
+    return ((k + k + 1.0 - x) * now - k * before) / (k + 1.0)
+
+
+def _legendre_step(x: Any, k: Any, now: Any, before: Any) -> Any:
+    return ((k + k + 1.0) * x * now - k * before) / (k + 1.0)
 
 
 def _chebyshev(
@@ -46,11 +45,11 @@ def _chebyshev(
     """`wave` is the polynomial as a function of the degree and the angle whose cosine is x."""
     inside = (degree > LOW_DEGREE) & (np.absolute(x) < 1)
     if not inside.any():
-        return recurrence(x, degree, first(x), _chebyshev_step)
+        return recurrence("chebyshev", _chebyshev_step, x, degree, first(x))
     result = np.empty_like(x)
     result[inside] = wave(degree[inside].astype(x.dtype), np.arccos(x[inside]))
     rest = x[~inside]
-    result[~inside] = recurrence(rest, degree[~inside], first(rest), _chebyshev_step)
+    result[~inside] = recurrence("chebyshev", _chebyshev_step, rest, degree[~inside], first(rest))
     return result
 
 
@@ -88,29 +87,22 @@ def chebyshev_w(x: Array, degree: Array) -> Array:
 
 def hermite_h(x: Array, degree: Array) -> Array:
     """The physicist's Hermite polynomials, orthogonal with the weight exp(-x²)."""
-    return recurrence(x, degree, x + x, lambda x, k, now, before: (x + x) * now - (k + k) * before)
+    return recurrence("hermite_h", _hermite_h_step, x, degree, x + x)
 
 
 def hermite_he(x: Array, degree: Array) -> Array:
     """The probabilist's Hermite polynomials, orthogonal with the weight exp(-x²/2)."""
-    return recurrence(x, degree, x, lambda x, k, now, before: x * now - k * before)
+    return recurrence("hermite_he", _hermite_he_step, x, degree, x)
 
 
 def laguerre_l(x: Array, degree: Array) -> Array:
     """Laguerre polynomials, orthogonal with the weight exp(-x) for x > 0."""
-    return recurrence(
-        x,
-        degree,
-        1 - x,
-        lambda x, k, now, before: ((k + k + 1 - x) * now - k * before) / (k + 1),
-    )
+    return recurrence("laguerre", _laguerre_step, x, degree, 1 - x)
 
 
 def legendre_p(x: Array, degree: Array) -> Array:
     """Legendre polynomials, orthogonal between -1 and 1."""
-    return recurrence(
-        x, degree, x, lambda x, k, now, before: ((k + k + 1) * x * now - k * before) / (k + 1)
-    )
+    return recurrence("legendre", _legendre_step, x, degree, x)
 
 
 def of_numbers(polynomial: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
@@ -122,7 +114,8 @@ def of_numbers(polynomial: Callable[[Array, Array], Array]) -> Callable[[Array, 
         fits = np.isfinite(n) & (np.absolute(n) < 2**62)
         degree = np.where(fits, n, -1).astype(np.int64)
         shape = x.shape
-        x, degree = x.astype(np.float64, copy=False).reshape(-1), degree.reshape(-1)
+        x = np.ascontiguousarray(x, np.float64).reshape(-1)
+        degree = degree.reshape(-1)
         with np.errstate(all="ignore"):
             return polynomial(x, degree).reshape(shape).astype(dtype, copy=False)
 

@@ -7,8 +7,7 @@ of the state; the others keep their state.
 The product with the input is one GEMM for all steps. Inside a step, results are written to existing
 arrays, which stay in the cache.
 
-A sigmoid is `0.5 + 0.5 * tanh(x / 2)`. With the halves folded into a GRU's weights, one call of
-tanh serves both of its gates.
+A sigmoid is `0.5 + 0.5 * tanh(x / 2)`.
 """
 
 from __future__ import annotations
@@ -57,10 +56,6 @@ def have_equal_lengths(steps: Spans, batch: int) -> bool:
 def _by_step(rows: Array, steps: Spans) -> list[Array]:
     """The rows of each step, in the order of the steps."""
     return [rows[begin:end] for begin, end in steps]
-
-
-def _per_column(values: tuple[float, ...], size: int, dtype: np.dtype) -> Array:
-    return np.repeat(np.array(values, dtype), size)
 
 
 def _summed(b_ih: Array | None, b_hh: Array | None) -> Array | None:
@@ -167,9 +162,9 @@ def _step_stride(steps: Spans) -> int:
     return steps[1][0] - steps[0][0] if len(steps) > 1 else 0
 
 
-def _gate_by_gate(rows: Array) -> Array:
+def _gate_by_gate(rows: Array, gates: int = 4) -> Array:
     """(rows, 4 * size) as (4, rows, size), over the same memory."""
-    return rows.reshape(len(rows), 4, rows.shape[1] // 4).swapaxes(0, 1)
+    return rows.reshape(len(rows), gates, -1).swapaxes(0, 1)
 
 
 def lstm_backward(
@@ -250,6 +245,26 @@ def lstm_backward(
 # -- GRU: gates r, z, n --------------------------------------------------------------------
 
 
+@elementwise("gru_step", 8, outputs=5, cost=16)
+def _GRU_KERNEL(
+    xr: Any, xz: Any, xn: Any, hr: Any, hz: Any, hn: Any, bias: Any, before: Any
+) -> Any:
+    """The gates, the hidden part of n, and the state; `bias` is that of the hidden part."""
+    r, z = (0.5 + 0.5 * (0.5 * (x + h)).tanh() for x, h in ((xr, hr), (xz, hz)))
+    new = hn + bias
+    n = (xn + r * new).tanh()
+    return r, z, n, new, n + z * (before - n)
+
+
+@elementwise("gru_step_backward", 6, outputs=7, cost=4)
+def _GRU_BACKWARD_KERNEL(r: Any, z: Any, n: Any, new: Any, before: Any, dh: Any) -> Any:
+    """The gradients of what the gates get from the input, from the state, and of the state."""
+    dn = dh * (1.0 - z) * (1.0 - n * n)
+    dz = dh * (before - n) * (z - z * z)
+    dr = dn * new * (r - r * r)
+    return dr, dz, dn, dr, dz, dn * r, dh * z
+
+
 def gru_forward(
     x: Array,
     w_ih: Array,
@@ -260,36 +275,29 @@ def gru_forward(
     *,
     steps: Spans,
 ) -> tuple[Array, Array, Array, Array]:
-    """Hidden states, the last of them, then for backward: gates and the hidden part of n."""
+    """Hidden states, the last of them, then for backward: gates and the hidden part of n.
+
+    Each gate has an array (rows, size) of its own, so that what a step reads of it is contiguous.
+    """
     batch, size = h0.shape
-    scale = _per_column((0.5, 0.5, 1), size, x.dtype)
-    gates = x @ (w_ih * scale[:, None]).T
-    weight = Panels((w_hh * scale[:, None]).T)
-    bias_x = None if b_ih is None else b_ih * scale
-    bias_h = None if b_hh is None else b_hh * scale
-    out = np.empty((len(x), size), x.dtype)
-    news = np.empty((len(x), size), x.dtype)
+    bias, bias_of_n = None, np.zeros((batch, size), x.dtype)
+    if b_ih is not None and b_hh is not None:
+        bias = b_ih.reshape(3, size).copy()
+        bias[:2] += b_hh.reshape(3, size)[:2]
+        bias_of_n[...] = b_hh[2 * size :]
+    gates = batch_affine(x, w_ih.reshape(3, size, -1).swapaxes(1, 2), bias)
+    weight = Panels(w_hh.T)
+    out, news = np.empty((2, len(x), size), x.dtype)
     h = h0.copy()
-    recurrent = np.empty((batch, 3 * size), x.dtype)
-    for begin, end in steps:
-        count = end - begin
-        gate, state, new = gates[begin:end], h[:count], news[begin:end]
-        hidden = weight.times(state, recurrent[:count])
-        if bias_x is not None:
-            gate += bias_x
-            hidden += bias_h
-        both, n = gate[:, : 2 * size], gate[:, 2 * size :]
-        both += hidden[:, : 2 * size]
-        np.tanh(both, both)
-        both *= 0.5
-        both += 0.5
-        new[...] = hidden[:, 2 * size :]
-        n += np.multiply(gate[:, :size], new, hidden[:, :size])
-        np.tanh(n, n)
-        state -= n
-        state *= gate[:, size : 2 * size]
-        state += n
-        out[begin:end] = state
+    products = np.empty((3, batch, size), x.dtype)
+    kernel: Any = _GRU_KERNEL.when(gates)
+    by_step = [_by_step(each, steps) for each in (*gates, news, out)]
+    for r, z, n, new, result in zip(*by_step, strict=True):
+        count = len(result)
+        state = h[:count]
+        product = weight.times_in_groups(state, products[:, :count])
+        kernel(r, z, n, *product, bias_of_n[:count], state, out=(r, z, n, new, result))
+        state[...] = result
     return out, h, gates, news
 
 
@@ -304,30 +312,18 @@ def gru_backward(
 ) -> tuple[Array, Array]:
     """The gradients of what comes from the input and from the state; `grad_h` becomes that of the
     first state."""
-    size = gates.shape[1] // 3
-    grad_input, grad_hidden = np.empty_like(gates), np.empty_like(gates)
+    rows, size = news.shape
+    grad_input, grad_hidden = np.empty((2, rows, 3 * size), gates.dtype)
     products = np.empty_like(grad_h)
     weight = Panels(w_hh)
+    kernel: Any = _GRU_BACKWARD_KERNEL.when(gates)
     for begin, end in reversed(steps):
-        r, z, n = np.split(gates[begin:end], 3, axis=1)
-        dr, dz, dn = np.split(grad_input[begin:end], 3, axis=1)
         dh = grad_h[: end - begin]
         if grad_out is not None:
             dh += grad_out[begin:end]
-        np.subtract(before[begin:end], n, dz)
-        dz *= dh
-        dz *= z
-        np.subtract(1, z, dn)
-        dz *= dn
-        dn *= dh
-        dn *= 1 - n * n
-        np.multiply(dn, news[begin:end], dr)
-        dr *= r
-        dr *= 1 - r
         hidden = grad_hidden[begin:end]
-        hidden[:, : 2 * size] = grad_input[begin:end, : 2 * size]
-        np.multiply(dn, r, hidden[:, 2 * size :])
-        dh *= z
+        results = (*_gate_by_gate(grad_input[begin:end], 3), *_gate_by_gate(hidden, 3), dh)
+        kernel(*gates[:, begin:end], news[begin:end], before[begin:end], dh, out=results)
         dh += weight.times(hidden, products[: end - begin])
     return grad_input, grad_hidden
 

@@ -15,6 +15,10 @@ import numpy as np
 from clew.backend.dtypes import LOW_PRECISION
 from clew.kernels.codegen.builder import TYPES
 from clew.kernels.compiled import gather_scatter
+from clew.kernels.runtime import jit
+
+# With so many elements to each position, only those that are added to are converted.
+_SPARSE = 16
 
 
 def flat_positions(shape: tuple[int, ...], key: tuple[Any, ...]) -> np.ndarray:
@@ -41,6 +45,8 @@ def add_flat(target: np.ndarray, positions: np.ndarray, values: np.ndarray) -> n
     The target is row-major; it is written to and returned.
     """
     if target.dtype in LOW_PRECISION:
+        if positions.size * _SPARSE < target.size:
+            return _add_to_few(target, positions, values)
         target[...] = add_flat(target.astype(np.float32), positions, values.astype(np.float32))
         return target
     spread = np.broadcast_to(values, positions.shape)
@@ -48,6 +54,17 @@ def add_flat(target: np.ndarray, positions: np.ndarray, values: np.ndarray) -> n
         spread = spread.astype(target.dtype)
     flat = positions.astype(np.int64, copy=False).ravel()
     np.add.at(target.reshape(-1), flat, spread.ravel())
+    return target
+
+
+def _add_to_few(target: np.ndarray, positions: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """`add_flat` that converts only the elements that are added to."""
+    touched, which = np.unique(positions, return_inverse=True)
+    flat = target.reshape(-1)
+    sums = flat[touched].astype(np.float32)
+    spread = np.broadcast_to(values, positions.shape).astype(np.float32)
+    np.add.at(sums, which.ravel(), spread.ravel())
+    flat[touched] = sums
     return target
 
 
@@ -109,6 +126,24 @@ def take_few(source: np.ndarray, index: np.ndarray) -> np.ndarray | None:
     rows = source.size // width
     places = index.reshape(rows, -1) + _starts_of_rows(rows, width)
     return source.reshape(-1).take(places).reshape(index.shape)
+
+
+# So many elements NumPy copies more quickly than a second thread wakes up.
+_MANY = 1 << 18
+
+
+def take_rows(table: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """`table[index]`, for an index of any shape that is known to be in bounds."""
+    if (
+        index.size * math.prod(table.shape[1:]) < _MANY
+        or table.dtype not in TYPES
+        or table.ndim != 2
+        or not table.flags.c_contiguous
+        or jit.threads() == 1
+    ):
+        return table.take(index, axis=0)
+    rows = gather_scatter.take_rows(table, np.ascontiguousarray(index, np.int64).reshape(-1))
+    return rows.reshape(*index.shape, table.shape[1])
 
 
 @functools.lru_cache(maxsize=64)

@@ -26,6 +26,7 @@ from clew.kernels.codegen.special_coefficients import (
     STIRLING,
 )
 from clew.kernels.codegen.ufunc import elementwise
+from clew.kernels.compiled.series import chebyshev, polynomial
 
 Array = np.ndarray
 
@@ -35,28 +36,6 @@ SQRT_HALF = math.sqrt(0.5)
 
 # Elements per block: a block and its few temporaries stay in the cache.
 BLOCK = 32768
-
-
-def chebyshev(coefficients: Array, t: Array) -> Array:
-    """The series sum c_k T_k(t), by Clenshaw's recurrence."""
-    twice = t + t
-    later, latest = np.zeros_like(t), np.full_like(t, coefficients[-1])
-    scratch = np.empty_like(t)
-    for value in coefficients[-2:0:-1]:
-        np.multiply(twice, latest, out=scratch)
-        scratch -= later
-        scratch += value
-        later, latest, scratch = latest, scratch, later
-    return t * latest - later + coefficients[0]
-
-
-def polynomial(coefficients: Array, x: Array) -> Array:
-    """The sum of c_k x^k, by Horner's rule."""
-    result = np.full_like(x, coefficients[-1])
-    for value in coefficients[-2::-1]:
-        result *= x
-        result += value
-    return result
 
 
 def in_double(function: Callable[..., Array]) -> Callable[..., Array]:

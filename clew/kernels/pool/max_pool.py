@@ -43,7 +43,7 @@ def max_pool(
 
 def scatter_add(g: Array, index: Array, spatial: Pair) -> Array:
     """Zeros with g added at the flat indices of each channel."""
-    out = np.zeros((*g.shape[:2], *spatial), g.dtype)
+    out = np.empty((*g.shape[:2], *spatial), g.dtype)
     geometry = [*spatial, *g.shape[2:], *[1] * 8]
     _run("scatter_add", out, np.ascontiguousarray(g), np.ascontiguousarray(index), geometry)
     return out
@@ -86,6 +86,8 @@ class _Pooling(ImageRowBuilder):
                 if kind == "max":
                     self.maxima(x, y, index)
                 else:
+                    # Each task clears its own part: it writes to it anyway.
+                    self.fill_zeros(x, size)
                     self.scatter_add(x, y, index, count)
 
     def scatter_add(self, x: str, y: str, index: str, count: str) -> None:

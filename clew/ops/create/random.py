@@ -198,7 +198,7 @@ def randn(
     stream = stream_of(generator)
     return _drawn(
         shape,
-        lambda shape: made("randn", streams.normal(stream, shape, kind.np), options, out),
+        lambda shape: made("randn", _normals_for(out, shape, kind.np, stream), options, out),
         out,
     )
 
@@ -416,6 +416,19 @@ def randn_like(
         "randn_like", input, dtype, memory_format, options,
         lambda array: _fill_normal(array, stream, 0.0, 1.0),
     )  # fmt: skip
+
+
+def _normals_for(
+    out: Tensor | None, shape: tuple[int, ...], kind: np.dtype, stream: streams.Generator
+) -> np.ndarray:
+    """Drawn in the order in which PyTorch writes to `out`."""
+    if out is None or out._array.shape != shape or out._array.flags.c_contiguous:
+        return streams.normal(stream, shape, kind)
+    array = np.empty_like(out._array, kind)
+    fill_in_memory_order(
+        array, lambda shape, kind: streams.normal(stream, shape, kind, contiguous=False)
+    )
+    return array
 
 
 def _fill_normal(array: np.ndarray, stream: streams.Generator, mean: float, std: float) -> None:

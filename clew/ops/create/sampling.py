@@ -115,7 +115,13 @@ NORMAL_BOTH = Op(
 )
 
 
-@public(method=False, name="normal", out=lambda args, kwargs, out: refuse_out_in_vmap(out))
+def _normal_out(args: Any, kwargs: Any, out: Tensor) -> None:
+    refuse_out_in_vmap(out)
+    if out.dtype.category < dtypes.FLOAT:
+        raise errors.no_kernel("normal_kernel_cpu", out.dtype)
+
+
+@public(method=False, name="normal", out=_normal_out)
 def normal(
     mean: Any,
     std: Any = 1.0,

@@ -16,6 +16,7 @@ from clew.backend.layout import (
     memory_format,
     preserve_format,
 )
+from clew.kernels.compiled.copies import copied, copy_into
 from clew.kernels.numpy.arrays import row_by_row
 from clew.kernels.numpy.strides import is_gapless
 
@@ -88,10 +89,13 @@ def copy_in_format(array: np.ndarray, dtype: np.dtype, wanted: Any = None) -> np
     if dtype is array.dtype and wanted in _CHANNELS_LAST:
         order = _order_of(wanted, array.ndim)
         turned = array.transpose(order)
-        copied = turned.copy() if turned.flags.c_contiguous else row_by_row(turned)
-        return copied.transpose(np.argsort(order))
+        result = copied(turned) if turned.flags.c_contiguous else row_by_row(turned)
+        return result.transpose(np.argsort(order))
     result = empty_like_in_memory(array, dtype, wanted)
-    np.copyto(result, array, casting="unsafe")
+    if dtype is array.dtype:
+        copy_into(result, array)
+    else:
+        np.copyto(result, array, casting="unsafe")
     return result
 
 

@@ -235,6 +235,29 @@ def starts_from(identity: int) -> Any:
     return check
 
 
+def nansum_out(args: Args, kwargs: Kwargs, out: Tensor) -> None:
+    """`out` decides on the dtype, which must be floating point where the input is."""
+    wanted = kwargs.get("dtype")
+    if args and args[0].dtype.is_floating_point:
+        if wanted is not None and wanted is not out.dtype:
+            raise RuntimeError(
+                "nansum: provided dtype must match dtype of result. Got "
+                f"{out.dtype.scalar_name} and {wanted.scalar_name}." + errors.at_user_line()
+            )
+        if out.dtype.category < dtypes.FLOAT:
+            raise errors.no_kernel("nansum_cpu", out.dtype)
+    decides_dtype(args, kwargs, out)
+    starts_from(0)(args, kwargs, out)
+
+
+def diff_out(args: Args, kwargs: Kwargs, out: Tensor) -> None:
+    """Differences are converted; where none are taken, the dtype must be that of the input."""
+    order = kwargs.get("n", args[1] if len(args) > 1 else 1)
+    if order == 0:
+        require_dtype([*args, *kwargs.values()][0].dtype, out, scan_words)
+    same_or_apart(args, kwargs, out)
+
+
 def long_words(name: str) -> Words:
     return lambda want, have: (
         f"{name}: Expected out tensor to have scalar type Long but got scalar type"

@@ -258,7 +258,16 @@ def _nonzero_static(self: np.ndarray, *, size: int, fill_value: int) -> np.ndarr
 NONZERO_STATIC = Op("nonzero_static", _nonzero_static, non_differentiable="integer output")
 
 
-@public(accept=out_checks.of_result_dtype(out_checks.long_words("nonzero")), differentiable=False)
+def _one_tensor(args: Any, kwargs: Any, out: Any) -> None:
+    if not isinstance(out, Tensor):
+        raise errors.wrong_argument("nonzero", "out", None, "Tensor", out)
+
+
+@public(
+    out=_one_tensor,
+    accept=out_checks.of_result_dtype(out_checks.long_words("nonzero")),
+    differentiable=False,
+)
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The indices of the elements that are not zero.
 

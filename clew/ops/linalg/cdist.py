@@ -11,7 +11,10 @@ from clew.backend import dtypes
 from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
-from clew.core.tensor import Tensor
+from clew.core.state import local
+from clew.core.tensor import Tensor, wrap
+from clew.kernels.codegen.builder import TYPES
+from clew.kernels.compiled import pair_distances
 from clew.ops.linalg.checks import require_kernel
 from clew.ops.linalg.product_checks import require_same_scalar_type
 
@@ -35,11 +38,21 @@ def _cdist(x1: Array, x2: Array, *, p: float, by_product: bool) -> Array:
     rows, others, columns = x1.shape[-2], x2.shape[-2], x1.shape[-1]
     batch = np.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
     result = np.zeros((*batch, rows, others), x1.dtype)
+    if p in pair_distances.NORMS and x1.dtype in TYPES:
+        first, second = (_by_column(each, batch) for each in (x1, x2))
+        for index in np.ndindex(*batch):
+            pair_distances.distances_between(first[index], second[index], p, result[index])
+        return result
     step = max(1, _BLOCK // max(1, others * columns * math.prod(batch)))
     for start in range(0, rows if columns else 0, step):
         part = x1[..., start : start + step, None, :] - x2[..., None, :, :]
         result[..., start : start + step, :] = _norms(np.absolute(part, out=part), p)
     return result
+
+
+def _by_column(x: Array, batch: tuple[int, ...]) -> Array:
+    """Contiguous transposed matrices, as many as a batch has."""
+    return np.ascontiguousarray(np.broadcast_to(x.swapaxes(-2, -1), (*batch, *x.shape[:-3:-1])))
 
 
 def _norms(sizes: Array, p: float) -> Array:
@@ -100,10 +113,30 @@ def is_largest(difference: Tensor, distance: Tensor) -> Tensor:
     return 1 - (difference.abs() - distance).abs().ceil().clamp(max=1)
 
 
+def _without_graph(g: Array, x1: Array, x2: Array, distance: Array, p: float) -> Array:
+    """The gradient by `x1`, not yet summed where it was broadcast."""
+    batch = g.shape[:-2]
+    first, second = (_by_column(each, batch) for each in (x1, x2))
+    g, distance = (np.ascontiguousarray(each) for each in (g, distance))
+    result = np.empty((*batch, *x1.shape[-2:]), x1.dtype)
+    for index in np.ndindex(*batch):
+        matrices = first[index], second[index], distance[index], g[index]
+        result[index] = pair_distances.gradient_between(*matrices, p).T
+    return result
+
+
+def _is_compiled(x: Tensor, p: float) -> bool:
+    state = local.state
+    has_kernel = p in (1.0, math.inf) and x._array.dtype in TYPES
+    return has_kernel and not state.grad_enabled and state.intercept is None and not state.dual
+
+
 def _grad_first(g: Tensor, x1: Tensor, x2: Tensor, out: Tensor, p: float) -> Tensor:
     if p == 2:
         weights = _euclidean_weights(g, out)
         return weights.sum(-1, keepdim=True) * x1 - weights @ x2
+    if _is_compiled(x1, p):
+        return wrap(_without_graph(g._array, x1._array, x2._array, out._array, p))
     return _slope(g, x1, x2, out, p).sum(-2)
 
 
@@ -111,6 +144,10 @@ def _grad_second(g: Tensor, x1: Tensor, x2: Tensor, out: Tensor, p: float) -> Te
     if p == 2:
         weights = _euclidean_weights(g, out).mT
         return weights.sum(-1, keepdim=True) * x2 - weights @ x1
+    if _is_compiled(x2, p):
+        # A distance is the same from the other side.
+        turned, found = (each._array.swapaxes(-2, -1) for each in (g, out))
+        return wrap(_without_graph(turned, x2._array, x1._array, found, p))
     return -_slope(g, x1, x2, out, p).sum(-3)
 
 

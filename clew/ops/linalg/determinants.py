@@ -48,6 +48,8 @@ def _det_grad(g: Tensor, self: Tensor, out: Tensor) -> Tensor:
     state = local.state
     if not state.grad_enabled and state.intercept is None and not state.dual:
         return COFACTORS(self, g)
+    if self._array.shape[-1] == 1:
+        return g.unsqueeze(-1).unsqueeze(-1)
     adjoint = self.mH
     scaled = (g * out.conj()).unsqueeze(-1).unsqueeze(-1)
     identity = wrap(np.eye(self._array.shape[-1], dtype=self._array.dtype))

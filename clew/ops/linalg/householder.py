@@ -69,7 +69,9 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
         )
     require_kernel("orgqr_cpu", input)
     if not count:
-        return _identity(input, rows, columns).expand(*batch, rows, columns).contiguous()
+        # No reflection, and nothing that the input could change; the sum is 0, with history.
+        none = tau.sum(-1).unsqueeze(-1).unsqueeze(-1)
+        return _identity(input, rows, columns) + none
     # H_1 ... H_k = I - V T V^H, with T^-1 = diag(1 / tau) + the upper triangle of V^H V; multiplied
     # by tau, so that reflections may be none.
     vectors = (input.tril(-1) + _identity(input, rows, columns))[..., :, :count]

@@ -1,5 +1,6 @@
 """LU factors with partial pivoting: lu, lu_factor, lu_unpack, lu_solve."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from clew import errors
 from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
-from clew.core.public import public
+from clew.core.public import deliver, public
 from clew.core.tensor import Tensor, every_value, wrap
 from clew.kernels.numpy import lapack
 from clew.ops.define.out_checks import exact
@@ -232,26 +233,45 @@ def _refuse_zero_pivot(name: str, info: Array) -> None:
         )
 
 
-@public(name="lu")
+@public(name="lu", out=False)
 @casts(FLOAT32)
-def _old_lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
+def _old_lu(
+    A: Tensor,
+    pivot: bool = True,
+    get_infos: bool = False,
+    out: Any = None,
+) -> Sequence[Tensor]:
     """L and U in one tensor and the pivots (old form of `linalg.lu_factor`).
 
     Args:
         A: (..., m, n)
         pivot: must be True; factoring without exchanging rows is not implemented
         get_infos: return also, for each matrix, 0 or the number of its zero pivot
+        out: the tensors to store the results in, whatever their shapes and dtypes
 
     Example:
         >>> LU, pivots = clew.tensor([[1., 2.], [2., 2.]]).lu()
         >>> pivots
         tensor([2, 2], dtype=torch.int32)
     """
-    result = lu_factor_ex(A, pivot=pivot)
-    if get_infos:
-        return result
-    _refuse_zero_pivot("torch.linalg.lu_factor", every_value(result.info))
-    return result[:2]
+    found = lu_factor_ex(A, pivot=pivot)
+    if not get_infos:
+        _refuse_zero_pivot("torch.linalg.lu_factor", every_value(found.info))
+    results = found if get_infos else found[:2]
+    if out is None:
+        return results
+    if not isinstance(out, (tuple, list)):
+        raise TypeError(
+            f"argument 'out' must be tuple of Tensors, not {type(out).__name__}"
+            + errors.at_user_line()
+        )
+    if len(out) != len(results):
+        raise TypeError(
+            f"expected tuple of {len(results)} elements but got {len(out)}" + errors.at_user_line()
+        )
+    for result, into in zip(results, out, strict=True):
+        deliver(result.detach().to(into.dtype), into, "lu")
+    return out
 
 
 # -- lu_unpack -----------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, every_value, wrap
 from clew.kernels.numpy import lapack
-from clew.kernels.numpy.arrays import widened
 from clew.ops.define.out_checks import castable
 from clew.ops.linalg.checks import (
     refuse_singular,
@@ -252,7 +251,8 @@ def lstsq(
             "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)"
             + errors.at_user_line()
         )
-    result = lstsq_result(*LINALG_LSTSQ(A, right, rcond=rcond, driver=driver))
+    found = lstsq_result(*LINALG_LSTSQ(A, right, rcond=rcond, driver=driver))
+    result = found._replace(singular_values=found.singular_values.detach())
     return result._replace(solution=result.solution.squeeze(-1)) if vector else result
 
 
@@ -304,7 +304,9 @@ def _exp_grad(g: Tensor, self: Tensor) -> Tensor:
 
 
 def _matrix_exp(self: Array) -> Array:
-    return lapack.matrix_exp(widened(self)).astype(self.dtype, copy=False)
+    # The powers of a large matrix cancel, so that single precision would lose digits.
+    wide = np.complex128 if self.dtype.kind == "c" else np.float64
+    return lapack.matrix_exp(self.astype(wide, copy=False)).astype(self.dtype, copy=False)
 
 
 LINALG_MATRIX_EXP = Op("linalg_matrix_exp", _matrix_exp, grads={"self": _exp_grad})

@@ -69,7 +69,7 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     require_tensors("inner", input=input, other=other)
     first, second = input._array.shape, other._array.shape
     if not first or not second:
-        return _into(out, input * other)
+        return _into(out, input * other, converts=True)
     if first[-1] != second[-1]:
         raise RuntimeError(
             "inner() the last dimension must match on both input tensors but got shapes "
@@ -78,11 +78,12 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     return _into(out, contract(input, other, [len(first) - 1], [len(second) - 1]))
 
 
-def _into(out: Tensor | None, result: Tensor) -> Tensor:
+def _into(out: Tensor | None, result: Tensor, converts: bool = False) -> Tensor:
     """The result of a contraction in `out`, with its history."""
     if out is None:
         return result
-    require_dtype(result.dtype, out, tensordot_words)
+    if not converts:
+        require_dtype(result.dtype, out, tensordot_words)
     if out.requires_grad and out._array.shape != result._array.shape:
         raise RuntimeError(
             "tensordot(): the 'out' tensor was specified and requires gradients, and its shape "
@@ -90,7 +91,7 @@ def _into(out: Tensor | None, result: Tensor) -> Tensor:
             "not require gradients, or make sure its shape matches the expected output."
             + errors.at_user_line()
         )
-    if out._array.shape == result._array.shape:
+    if out._array.shape == result._array.shape and out.dtype is result.dtype:
         return out.copy_(result)
     deliver(result.detach(), out, "tensordot")
     return out.copy_(result) if result.requires_grad else out

@@ -200,6 +200,20 @@ def _as_input(kernels: _Kernels, result: Array, input: Array) -> Array:
     return last.transpose(0, input.ndim - 1, *range(1, input.ndim - 1))
 
 
+def _along_rows(kernels: _Kernels, x: Array, *vectors: Array) -> list[Array]:
+    """Vectors over the channels as the kernels take them, beside an array (N, C, L) or (M, C).
+
+    Rows get a number each: where all operands have the same outer dimensions, NumPy makes one loop
+    of them, which is cut into tasks, and not a loop for each image.
+    """
+    if kernels is not ROWS or len(x) == 1:
+        return list(vectors)
+    repeated = np.empty((len(vectors), *x.shape[:2]), x.dtype)
+    for row, vector in zip(repeated, vectors, strict=True):
+        row[...] = vector
+    return list(repeated)
+
+
 def _of_channels(sums: Array) -> Array:
     """Column sums as they are, row sums summed over the batch."""
     return sums if sums.ndim == 1 else np.add.reduce(sums, axis=0)
@@ -212,12 +226,12 @@ def _batch_norm_compiled(
     count = x.size // input.shape[1]
     mean = _of_channels(kernels.sums.ufunc(x)) / count
     mean = mean.astype(input.dtype, copy=False)
-    variance = _of_channels(kernels.squares.ufunc(x, mean))
+    variance = _of_channels(kernels.squares.ufunc(x, *_along_rows(kernels, x, mean)))
     variance /= count
     rstd = reciprocal_root(variance, eps)
     scale = rstd if weight is None else rstd * weight
     shift = np.zeros_like(mean) if bias is None else bias
-    out = kernels.affine.ufunc(x, mean, scale, shift)
+    out = kernels.affine.ufunc(x, *_along_rows(kernels, x, mean, scale, shift))
     return _as_input(kernels, out, input), mean, rstd, variance
 
 
@@ -232,13 +246,15 @@ def _batch_norm_gradients_compiled(
 ) -> Gradients:
     x, gradient = (_as_matrix(kernels, each) for each in (input, g))
     count = x.size // input.shape[1]
-    total, along = map(_of_channels, kernels.gradient_sums.ufunc(gradient, x, mean))
+    sums = kernels.gradient_sums.ufunc(gradient, x, *_along_rows(kernels, x, mean))
+    total, along = map(_of_channels, sums)
     of_input = None
     if needs[0]:
         of_g = rstd if weight is None else rstd * weight
         of_x = -of_g * rstd * rstd * along / count
         rest = -of_g * total / count
-        through = kernels.gradient.ufunc(gradient, x, mean, of_g, of_x, rest)
+        vectors = _along_rows(kernels, x, mean, of_g, of_x, rest)
+        through = kernels.gradient.ufunc(gradient, x, *vectors)
         of_input = wrap(_as_input(kernels, through, input))
     of_weight = wrap(along * rstd) if needs[1] else None
     return of_input, of_weight, wrap(total) if needs[2] else None
@@ -309,7 +325,8 @@ def _batch_norm_running(
         scale = reciprocal_root(running_var, eps)
         scale = scale if weight is None else scale * weight
         shift = np.zeros_like(scale) if bias is None else bias
-        out = kernels.affine.ufunc(_as_matrix(kernels, input), running_mean, scale, shift)
+        x = _as_matrix(kernels, input)
+        out = kernels.affine.ufunc(x, *_along_rows(kernels, x, running_mean, scale, shift))
         return _as_input(kernels, out, input)
     x = widened(input)
     normal = x - _per_channel(widened(running_mean), x.ndim)

@@ -217,7 +217,7 @@ def _run(
     input: Tensor, weight: Tensor, bias: Tensor | None, stride: Shape, padding: Pads,
     dilation: Shape, groups: int,
 ) -> Tensor:  # fmt: skip
-    check_operands(input, weight, bias, groups, transposed=False)
+    check_operands(input, weight, bias, groups, False, dilation)
     options = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
     if 0 in input._array.shape:
         located(conv_output_shape)(input._array.shape, weight._array.shape, **options)
@@ -234,7 +234,7 @@ def _run_transposed(
     input: Tensor, weight: Tensor, bias: Tensor | None, stride: Shape, padding: Pads,
     output_padding: Shape, dilation: Shape, groups: int,
 ) -> Tensor:  # fmt: skip
-    check_operands(input, weight, bias, groups, transposed=True)
+    check_operands(input, weight, bias, groups, True, dilation)
     options = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
     shape = located(conv_transpose_output_shape)(
         input._array.shape, weight._array.shape, output_padding=output_padding, **options

@@ -49,8 +49,9 @@ def check_ranks(size: Shape, shape: Shape) -> None:
 
 
 def check_operands(
-    input: Tensor, weight: Tensor, bias: Tensor | None, groups: int, transposed: bool
-) -> None:
+    input: Tensor, weight: Tensor, bias: Tensor | None, groups: int, transposed: bool,
+    dilation: Shape,
+) -> None:  # fmt: skip
     """Ranks, bias and dtypes, as far as the kernels do not look at them themselves."""
     shape, size = weight._array.shape, input._array.shape
     groups = operator.index(groups)
@@ -61,7 +62,7 @@ def check_operands(
         raise failure(
             f"expected scalar type {input.dtype.scalar_name} but found {weight.dtype.scalar_name}"
         )
-    _check_dtype(input, transposed)
+    _check_dtype(input, transposed, dilation)
 
 
 def refuse_empty_space(size: Shape) -> None:
@@ -88,13 +89,15 @@ def _check_bias(
         raise failure(f"Input type ({have}) and bias type ({other}) should be the same")
 
 
-def _check_dtype(input: Tensor, transposed: bool) -> None:
+def _check_dtype(input: Tensor, transposed: bool, dilation: Shape) -> None:
     kind = input.dtype
     if kind.category >= dtypes.FLOAT:
         return
     dims = input._array.ndim - 2
     if transposed and kind is not dtypes.int64:
         raise errors.no_kernel(f"slow_conv_transpose{max(dims, 2)}d_out_cpu", input.dtype)
+    if kind is not dtypes.int64 and any(step != 1 for step in dilation):
+        raise errors.no_kernel("slow_conv_dilated<>", input.dtype)
     if kind.category == dtypes.BOOL:
         raise errors.no_kernel("slow_conv2d_cpu" if dims < 3 else "compute_columns3d", input.dtype)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.public import deliver, public
+from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
-from clew.kernels.numpy.arrays import widened
+from clew.kernels.compiled import pair_distances
 from clew.observer import active
 from clew.ops.define.dims import wrap_dim
 from clew.ops.linalg.cdist import direction, is_largest
@@ -113,38 +115,71 @@ def pairwise_distance(
 # -- pdist ---------------------------------------------------------------------------------
 
 
+# Differences held in memory at a time.
+_BLOCK = 1 << 17
+
+
 def _pair_indices(rows: int) -> tuple[Array, Array]:
     first, second = np.triu_indices(rows, 1)
     return first, second
 
 
 def _pdist(self: Array, *, p: float) -> Array:
-    first, second = _pair_indices(self.shape[0])
-    x = widened(self)
-    size = np.abs(x[first] - x[second])
-    if not size.shape[1]:
-        return np.zeros(size.shape[0], self.dtype)
-    if p == 0:
-        distance = np.sign(size).sum(axis=1)
-    elif p == 1:
-        distance = size.sum(axis=1)
-    elif math.isinf(p):
-        distance = size.max(axis=1)
-    elif p == 2:
-        distance = np.sqrt((size * size).sum(axis=1))
-    else:
-        distance = (size**p).sum(axis=1) ** (1 / p)
-    return distance.astype(self.dtype, copy=False)
+    if p in pair_distances.NORMS:
+        return pair_distances.distances(np.ascontiguousarray(self.T), p)
+    rows, columns = self.shape
+    result = np.empty(rows * (rows - 1) // 2, self.dtype)
+    done = 0
+    for block in _row_blocks(rows, columns):
+        size = np.abs(self[block, None] - self[block.start :])
+        distance = (size**p).sum(-1) ** (1 / p)
+        first, second = _pair_indices(rows - block.start)
+        inside = int(np.count_nonzero(first < block.stop - block.start))
+        result[done : done + inside] = distance[first[:inside], second[:inside]]
+        done += inside
+    return result
+
+
+def _row_blocks(rows: int, columns: int) -> Iterator[slice]:
+    """Parts of the rows whose differences to all rows fit into a block."""
+    step = max(1, _BLOCK // max(1, rows * columns))
+    return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
 
 
 def _pdist_gradient(g: Tensor, self: Tensor, out: Tensor, p: float) -> Tensor:
     if p == 0:
         return self.new_zeros(self._array.shape)
+    state = local.state
+    if not state.grad_enabled and state.intercept is None and not state.dual:
+        return wrap(_pdist_gradient_array(g._array, self._array, out._array, p))
     first, second = (wrap(indices) for indices in _pair_indices(self._array.shape[0]))
     difference = self.index_select(0, first) - self.index_select(0, second)
     step = _norm_slope(difference, out.unsqueeze(-1), p) * g.unsqueeze(-1)
     zero = step.new_zeros(self._array.shape)
     result: Tensor = zero.index_add(0, first, step).index_add(0, second, -step)
+    return result
+
+
+def _pdist_gradient_array(g: Array, x: Array, out: Array, p: float) -> Array:
+    """The same, without holding the differences of all pairs."""
+    if p in pair_distances.NORMS:
+        weights = np.ascontiguousarray(g)
+        if p == 2:
+            weights = np.divide(g, out, out=np.zeros_like(out), where=out != 0)
+        found = pair_distances.gradient(np.ascontiguousarray(x.T), out, weights, p)
+        return np.ascontiguousarray(found.T)
+    rows, columns = x.shape
+    first, second = _pair_indices(rows)
+    norms, weights = np.zeros((2, rows, rows), x.dtype)
+    for square, values in ((norms, out), (weights, g)):
+        square[first, second] = square[second, first] = values
+    result = np.empty_like(x)
+    for block in _row_blocks(rows, columns):
+        difference = x[block, None] - x
+        norm = norms[block, :, None]
+        ratio = np.divide(np.abs(difference), norm, out=np.zeros_like(difference), where=norm != 0)
+        slope = np.copysign(np.power(ratio, p - 1, where=ratio != 0, out=ratio), difference)
+        result[block] = (weights[block, None, :] @ slope)[:, 0]
     return result
 
 

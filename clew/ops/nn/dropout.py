@@ -121,7 +121,7 @@ def _check_input(input: Tensor, per_feature: bool) -> None:
     have = input.dtype
     if have.category < dtypes.FLOAT:
         raise errors.in_place_dtype("Float", have.scalar_name)
-    if per_feature and have.is_complex:
+    if have.is_complex:
         raise errors.no_kernel("bernoulli_scalar_cpu_", have)
 
 

@@ -15,7 +15,7 @@ from clew.core.op import Op
 from clew.core.state import local
 from clew.core.tensor import Tensor, every_value
 from clew.kernels.numpy.arrays import are_below, widened
-from clew.kernels.numpy.scatter import add_at
+from clew.kernels.numpy.scatter import add_at, take_rows
 from clew.ops.define import vmap_errors
 from clew.ops.define.dims import require_bool
 from clew.ops.reduce.choosing import refuse_complex_history
@@ -74,7 +74,7 @@ def _embedding(
             + errors.at_user_line()
         )
     check_rows(indices, weight.shape[0])
-    return weight.take(indices, axis=0)
+    return take_rows(weight, indices)
 
 
 def check_rows(indices: Array, rows: int) -> None:

@@ -11,7 +11,7 @@ from clew.backend import dtypes
 from clew.core.arguments import typed
 from clew.core.op import Op
 from clew.core.tensor import Tensor, every_value, wrap
-from clew.kernels.compiled.gather_scatter import index_add
+from clew.kernels.compiled.gather_scatter import add_rows, index_add
 from clew.kernels.numpy.arrays import widened
 from clew.ops.nn.embedding import (
     EMBEDDING,
@@ -59,17 +59,23 @@ def _embedding_bag(
     ids = _bag_ids(indices, offsets)
     keep = indices != padding_idx
     rows, ids = indices[keep], ids[keep]
-    vectors = widened(weight)[rows]
-    if per_sample_weights is not None:
-        vectors = vectors * widened(per_sample_weights)[keep][:, None]
-    result = np.zeros((bags, width), vectors.dtype)
-    chosen = np.full((bags, width), -1, np.int64)
+    table = widened(weight)
+    factors = None if per_sample_weights is None else widened(per_sample_weights)[keep][:, None]
+    result = np.zeros((bags, width), table.dtype)
+    # Which rows the maxima came from; sums have no use for it.
+    chosen = np.full((bags, width if mode == "max" else 0), -1, np.int64)
     if rows.size and mode == "max":
+        vectors = table[rows]
         present, starts = np.unique(ids, return_index=True)
         result[present] = np.maximum.reduceat(vectors, starts, axis=0)
         chosen = _first_maxima(vectors, rows, ids, result, chosen)
     elif rows.size:
-        index_add(result[None], np.ascontiguousarray(ids, np.int64), vectors[None])
+        ids = np.ascontiguousarray(ids, np.int64)
+        if factors is None:
+            table = np.ascontiguousarray(table)
+            add_rows(result[None], ids, table[None], np.ascontiguousarray(rows, np.int64))
+        else:
+            index_add(result[None], ids, (table[rows] * factors)[None])
     if mode == "mean":
         counts = np.bincount(ids, minlength=bags)
         result /= np.maximum(counts, 1)[:, None].astype(result.dtype)

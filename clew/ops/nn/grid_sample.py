@@ -123,6 +123,14 @@ def _of_sample(
 ) -> tuple[Tensor | None, Tensor | None]:  # fmt: skip
     if g._array.dtype != compute_dtype(g._array.dtype):
         g, input, grid = g.float(), input.float(), grid.float()
+    state = local.state
+    if not state.grad_enabled and state.intercept is None and not state.dual:
+        found = kernel.grid_sample_gradient(
+            g._array, input._array, grid._array, mode=mode, padding_mode=padding_mode,
+            align_corners=align_corners, needs=(needs[0], needs[1]),
+        )  # fmt: skip
+        of_input, of_grid = (None if each is None else wrap(each) for each in found)
+        return of_input, of_grid
     gradients: tuple[Tensor | None, Tensor | None] = over_samples(
         "grid_sample's gradient",
         lambda g, input, grid: _composed(

@@ -188,6 +188,8 @@ def _check_sizes(shape: Shape, sizes: Shape) -> None:
 
 def _check_dtype(input: Tensor, mode: str, dims: int, antialias: bool) -> None:
     byte = mode.startswith("nearest") or dims == 2
+    if antialias and input.dtype.is_floating_point and input.dtype.itemsize < 4:
+        raise errors.no_kernel("compute_index_ranges_weights", input.dtype)
     if input.dtype.is_floating_point or (byte and input.dtype is dtypes.uint8):
         return
     if antialias:

@@ -7,8 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from clew import errors
+from clew.backend import dtypes
 from clew.core.public import public
 from clew.core.tensor import Tensor
+from clew.ops.define.dims import wrap_dim
+from clew.ops.define.out_checks import found_scalar_type, require_dtype
+from clew.ops.nn.activation.softmax import SAFE_SOFTMAX, SOFTMAX_BACKWARD
 from clew.ops.nn.batch_norm import BATCH_NORM, batch_normalized, update_running
 from clew.ops.nn.group_norm import GROUP_NORM
 from clew.ops.nn.layer_norm import LAYER_NORM, check_layer_norm, check_norm_dtypes
@@ -196,4 +200,61 @@ def _unsafe_masked_index_put_accumulate(
         return input.clone()
     kept = values.masked_fill(mask.logical_not(), 0)
     result: Tensor = input.index_put(_clamped(input, indices), kept, accumulate=True)
+    return result
+
+
+# -- softmax -------------------------------------------------------------------------------------
+
+
+@public(method=False, out=False)
+def _safe_softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None = None) -> Tensor:
+    """`softmax`, but zeros where all elements are -inf.
+
+    Args:
+        input: floating point
+        dim: the dimension along which the results sum to 1
+        dtype: what the input is converted to first
+
+    Example:
+        >>> inf = float("inf")
+        >>> clew._safe_softmax(clew.tensor([[-inf, -inf], [0.0, -inf]]), 1)
+        tensor([[0., 0.],
+                [1., 0.]])
+    """
+    values = input if dtype is None else input.to(dtype)
+    if values.dtype.category != dtypes.FLOAT:
+        raise errors.no_kernel("softmax_lastdim_kernel_impl", values.dtype)
+    result: Tensor = SAFE_SOFTMAX(values, dim=wrap_dim(dim, values._array.ndim))
+    return result
+
+
+@public(method=False, out=False)
+def _softmax_backward_data(
+    grad_output: Tensor, output: Tensor, dim: int, input_dtype: dtypes.dtype
+) -> Tensor:
+    """The gradient by the input of a softmax.
+
+    Args:
+        grad_output: the gradient by its result
+        output: its result
+        dim: the dimension along which it sums to 1
+        input_dtype: the dtype of its input
+
+    Example:
+        >>> y = clew.tensor([0.25, 0.75])
+        >>> clew._softmax_backward_data(clew.tensor([1.0, 0.0]), y, 0, clew.float32)
+        tensor([ 0.1875, -0.1875])
+    """
+    place = wrap_dim(dim, output._array.ndim)
+    if grad_output._array.shape != output._array.shape:
+        raise RuntimeError(
+            "Expected tensor for argument #1 'grad' to have same size as tensor for argument #2 "
+            f"'output'; but {errors.shape_list(grad_output._array.shape)} does not equal "
+            f"{errors.shape_list(output._array.shape)} (while checking arguments for "
+            "softmax_backward)" + errors.at_user_line()
+        )
+    if grad_output.dtype.category != dtypes.FLOAT:
+        raise errors.no_kernel("softmax_backward_lastdim_kernel_impl", grad_output.dtype)
+    require_dtype(grad_output.dtype, output, found_scalar_type)
+    result: Tensor = SOFTMAX_BACKWARD(grad_output, output, dim=place)
     return result

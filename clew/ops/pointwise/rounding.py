@@ -115,10 +115,28 @@ def round(input: Tensor, *, decimals: int | None = None) -> Tensor:
     require_tensors("round", input=input)
     if decimals is None:
         return ROUND(input)
+    if decimals == 0 and input.dtype.category < dtypes.FLOAT:
+        raise errors.no_kernel(ROUND.kernel, input.dtype)
     return ROUND_DECIMALS(input, decimals=operator.index(decimals))
 
 
 FUNCTIONS["round"] = out_form(round, SAME_OUT)
+
+
+def special_round(input: Tensor, *, decimals: int = 0) -> Tensor:
+    """The nearest multiple of 10^-decimals; halves go to the even neighbour.
+
+    Args:
+        input: floating point
+        decimals: how many digits to keep after the point; a negative number rounds to tens,
+            hundreds
+
+    Example:
+        >>> clew.special.round(clew.tensor([0.5, 1.5, 2.6]))
+        tensor([0., 2., 3.])
+    """
+    return round(input, decimals=decimals)
+
 
 # -- signs -----------------------------------------------------------------------------------
 

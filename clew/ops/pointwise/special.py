@@ -342,6 +342,8 @@ def _product_with(log: Any) -> Callable[[Any, Any], Any]:
     """`self · log(other)`, which is 0 where self is, unless other is NaN."""
 
     def forward(self: Any, other: Any) -> Any:
+        # NumPy's logarithm of a bool would be of half precision.
+        other = float(other) if type(other) is bool else other
         product = np.asarray(self * log(other))
         zero = (np.asarray(self) == 0) & ~np.isnan(other)
         return np.where(zero, np.zeros((), product.dtype), product)

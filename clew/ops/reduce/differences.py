@@ -17,7 +17,7 @@ from clew.ops.shape.joining import cat
 # -- diff ------------------------------------------------------------------------------------------
 
 
-@public(checked=True, out=out_checks.same_or_apart)
+@public(checked=True, out=out_checks.diff_out)
 def diff(
     input: Tensor,
     n: int = 1,

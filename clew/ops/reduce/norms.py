@@ -86,7 +86,8 @@ def norm_grad(
     if ord < 1:
         scaled = self.sgn() * self.abs().pow(ord - 1).masked_fill(self == 0, 0)
         return scaled * (g * norm.pow(1 - ord))
-    share = (g / norm.pow(ord - 1)).masked_fill(norm == 0, 0)
+    is_zero = norm == 0
+    share = (g / norm.masked_fill(is_zero, 1).pow(ord - 1)).masked_fill(is_zero, 0)
     if ord < 2:
         return self.sgn() * self.abs().pow(ord - 1) * share
     return self * self.abs().pow(ord - 2) * share

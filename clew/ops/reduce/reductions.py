@@ -17,6 +17,7 @@ from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.codegen.ir import where
 from clew.kernels.codegen.ufunc import elementwise
+from clew.kernels.compiled.copies import copied
 from clew.kernels.numpy import reduce
 from clew.kernels.numpy.arrays import as_new, widened
 from clew.kernels.numpy.conversion import converted
@@ -246,7 +247,11 @@ def _divided(g: Any, count: int) -> Any:
 
 def _mean_grad(g: Any, dims: Dims, keepdim: bool, self_shape: Dims) -> Any:
     count = math.prod([self_shape[dim] for dim in dims])
-    return _divided(expanded(restore_dims(g, dims, keepdim), self_shape), count)
+    g = restore_dims(g, dims, keepdim)
+    if type(g) is np.ndarray:
+        # Divided while it is small; then copied, because what follows is slow to read it repeated.
+        return copied(expanded(_divided(g, count), self_shape))
+    return _divided(expanded(g, self_shape), count)
 
 
 def _mean_all_grad(g: Any, self_shape: Dims) -> Any:
@@ -332,7 +337,7 @@ NANSUM = Op(
 )
 
 
-@public(out=out_checks.starts_from(0))
+@public(out=out_checks.nansum_out)
 @numpy_names
 def nansum(
     input: Tensor,
@@ -359,7 +364,7 @@ def nansum(
     return NANSUM(input, dims=dims, keepdim=keepdim, dtype=sum_dtype(input, dtype))
 
 
-@public()
+@public(out=out_checks.nansum_out)
 @numpy_names
 def nanmean(
     input: Tensor,
@@ -384,6 +389,11 @@ def nanmean(
         raise RuntimeError(
             "nanmean(): expected input to have floating point or complex dtype but got "
             f"{input.dtype.scalar_name}" + errors.at_user_line()
+        )
+    if dtype is not None and dtype.category < dtypes.FLOAT:
+        raise RuntimeError(
+            "nanmean(): could not infer output dtype. Optional dtype must be either a floating "
+            f"point or complex dtype. Got: {dtype.scalar_name}" + errors.at_user_line()
         )
     count = input.detach().isnan().logical_not().sum(dim, keepdim)
     return nansum(input, dim, keepdim, dtype=dtype) / count

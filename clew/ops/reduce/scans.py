@@ -221,6 +221,8 @@ def cumprod(input: Tensor, dim: int, *, dtype: dtypes.dtype | None = None) -> Te
         >>> clew.cumprod(clew.tensor([1, 2, 3, 4]), dim=0)
         tensor([ 1,  2,  6, 24])
     """
+    if dtype is dtypes.bool_:
+        raise errors.no_kernel("cumprod_out_cpu", dtype)
     quick = _quick_scan(CUMPROD, np.multiply, input, dim) if dtype is None else None
     if quick is not None:
         return quick

@@ -299,3 +299,52 @@ def column_stack(tensors: Any) -> Tensor:
         each.reshape(each._array.size, 1) if each._array.ndim <= 1 else each for each in listed
     ]
     return hstack(columns)
+
+
+@public(method=False, accept=out_checks.castable_parts)
+def _chunk_cat(tensors: Any, dim: int, num_chunks: int) -> Tensor:
+    """The tensors cut into chunks along a dimension, and the chunks of each number joined.
+
+    Args:
+        tensors: of one dtype, and of equal sizes before `dim`
+        dim: the dimension to cut along; zeros are appended until its size is divisible
+        num_chunks: into how many chunks
+
+    Example:
+        >>> clew._chunk_cat([clew.tensor([1, 2, 3]), clew.tensor([4, 5])], 0, 2)
+        tensor([[1, 2, 4],
+                [3, 0, 5]])
+    """
+    listed = list(tensors)
+    _check_chunks(listed, num_chunks)
+    place = wrap_dim(dim, listed[0]._array.ndim)
+    lengths = [each._array.shape[: place + 1] for each in listed]
+    if any(len(each) <= place for each in lengths):
+        raise _unfit_chunks("dim < ndim for all input tensors")
+    if any(each[:-1] != lengths[0][:-1] for each in lengths):
+        raise _unfit_chunks("same sizes of 0,...,dim-1 dimensions for all tensors")
+    rows = []
+    for each in listed:
+        shape = each._array.shape
+        lacking = -shape[place] % num_chunks
+        if lacking:
+            filler = each.new_zeros((*shape[:place], lacking, *shape[place + 1 :]))
+            each = cat([each, filler], place)
+        rows.append(each.reshape(*shape[:place], num_chunks, -1))
+    result: Tensor = cat(rows, place + 1)
+    return result
+
+
+def _check_chunks(tensors: list[Tensor], num_chunks: int) -> None:
+    if not tensors:
+        raise _unfit_chunks("a non-empty input tensor list")
+    if num_chunks < 1:
+        raise _unfit_chunks("positive num_chunks")
+    if any(each.dtype is not tensors[0].dtype for each in tensors):
+        raise _unfit_chunks("all input tensors with the same dtype")
+    if any(not each._array.size for each in tensors):
+        raise _unfit_chunks("non-empty tensor")
+
+
+def _unfit_chunks(what: str) -> RuntimeError:
+    return RuntimeError(f"_chunk_cat expects {what}" + errors.at_user_line())

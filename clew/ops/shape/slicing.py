@@ -203,7 +203,7 @@ def _check_start(start: Tensor) -> None:
         raise RuntimeError("start must be an 0-dim integral Tensor." + errors.at_user_line())
 
 
-@public()
+@public(accept=out_checks.exact)
 def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """A copy of `length` elements of a dimension, from `start` on.
 

@@ -125,7 +125,7 @@ def _many_out(implementation: View, overload: str) -> View:
                 f"{overload} expected an out= argument of size {len(pieces)}, got size {len(out)}"
                 + errors.at_user_line()
             )
-        if name == "split_with_sizes_copy":
+        if name != "split_copy":
             for piece, target in zip(pieces, out, strict=True):
                 input_dtype(may_alias=True)((piece,), {}, target)
             for piece, target in zip(pieces, out, strict=True):

@@ -16,6 +16,7 @@ from clew.core.inplace import apply_inplace, refuse_leaf
 from clew.core.op import Op
 from clew.core.public import methods, public
 from clew.core.tensor import Tensor, wrap
+from clew.kernels.compiled.copies import copied
 from clew.kernels.numpy.arrays import row_by_row
 from clew.kernels.numpy.conversion import saturated
 from clew.ops.define import memory_layout, vmap_errors
@@ -111,7 +112,7 @@ def _cloned(self: np.ndarray, *, memory_format: format_type | None = None) -> np
     if memory_format is contiguous_format or (
         memory_format is None and self.flags.c_contiguous and 1 not in self.shape
     ):
-        return self.copy() if self.flags.c_contiguous else row_by_row(self)
+        return copied(self) if self.flags.c_contiguous else row_by_row(self)
     return memory_layout.copy_in_format(self, self.dtype, memory_format)
 
 

@@ -64,6 +64,8 @@ class UntypedStorage:
     _nbytes: int
     _is_fixed: bool
     _filename: str | None = None
+    # Whether it is the memory of a file, to which writes may or may not go.
+    _is_file: bool = False
     is_cuda = is_hpu = is_sparse = is_sparse_csr = False
 
     def __new__(cls, *args: Any, device: Any = None) -> UntypedStorage:
@@ -142,7 +144,7 @@ class UntypedStorage:
 
     def is_shared(self) -> bool:
         """Whether other processes can share the memory."""
-        return shared_memory_of(self._owner) is not None or self._filename is not None
+        return shared_memory_of(self._owner) is not None or self._is_file
 
     def is_pinned(self, device: Any = "cuda") -> bool:
         """Whether the memory is pinned for a GPU: it never is."""
@@ -366,6 +368,7 @@ class UntypedStorage:
         """
         storage = cls._over(mapped_file(filename, shared, nbytes), fixed=True)
         storage._filename = os.fspath(filename) if shared else None
+        storage._is_file = True
         return storage
 
     @classmethod

@@ -13,6 +13,7 @@ import torch
 
 import clew
 from clew.autograd.gradcheck import gradcheck, gradgradcheck
+from tests.twice import leaf, twice
 
 RNG = np.random.default_rng(7)
 
@@ -283,3 +284,35 @@ def test_numpy_arrays_on_the_left() -> None:
     result = values @ clew.tensor(values)
     assert isinstance(result, clew.Tensor)
     np.testing.assert_allclose(result.numpy(), values @ values)
+
+
+@twice
+def test_what_of_a_decomposition_has_history(lib: Any) -> Any:
+    a, b = leaf(lib, [[1.0, 2.0], [3.0, 5.0], [0.0, 1.0]]), leaf(lib, [[1.0], [2.0], [4.0]])
+    drivers = ("gels", "gelsy", "gelsd", "gelss")
+    flags = [[t.requires_grad for t in lib.linalg.lstsq(a, b, driver=each)] for each in drivers]
+    none = leaf(lib, [[1.0, 2.0], [3.0, 4.0]]), lib.empty(0, dtype=lib.float64, requires_grad=True)
+    product = lib.linalg.householder_product(*none)
+    product.sum().backward()
+    return flags, product, none[0].grad
+
+
+@twice
+def test_the_determinant_of_one_number_is_linear(lib: Any) -> Any:
+    a = leaf(lib, [[[2.0]], [[0.0]], [[-3.0]]])
+    det = lib.linalg.det(a)
+    (first,) = lib.autograd.grad(det.square().sum(), a, create_graph=True)
+    (second,) = lib.autograd.grad(first.sum(), a)
+    return det, first, second
+
+
+@twice
+def test_pivots_that_all_matrices_share(lib: Any) -> Any:
+    a = lib.tensor([[1.0, 2.0, 0.5], [4.0, 3.0, 1.0], [2.0, 8.0, 5.0]])
+    factors, pivots = lib.linalg.lu_factor(a)
+    many = factors.expand(4, 3, 3)
+    return [
+        lib.lu_unpack(many, pivots.expand(4, 3)),
+        lib.vmap(lambda each: lib.lu_unpack(each, pivots))(many),
+        lib.linalg.lu_solve(many, pivots.expand(4, 3), lib.ones(4, 3, 1)),
+    ]

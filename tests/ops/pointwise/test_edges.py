@@ -168,3 +168,10 @@ def test_out_of_reductions(lib: Any) -> Any:
                 given = outs[0] if is_one else tuple(outs)
                 seen[f"{name} {number} {kind}"] = raised(call, out=given, words=20)
     return seen
+
+
+@twice
+def test_incomplete_gamma_functions_at_infinity_and_nan(lib: Any) -> Any:
+    values = lib.tensor([0.0, 1.0, 2.5, float("inf"), -1.0, float("nan")], dtype=lib.float64)
+    a, x = values.unsqueeze(1), values.unsqueeze(0)
+    return lib.igamma(a, x), lib.igammac(a, x)

@@ -57,9 +57,8 @@ def test_norms(lib: Any) -> Any:
 def test_positions_and_medians(lib: Any) -> Any:
     x, mask = lib.tensor(X), lib.tensor(MASK)
     whole = (x * 4).long()
-    # torch gives positions in the dtype of the input; clew in int64.
     positions = [
-        getattr(lib.masked, name)(x, dim, mask=mask).long()
+        getattr(lib.masked, name)(x, dim, mask=mask)
         for name in ("argmax", "argmin")
         for dim in (None, 0, 1)
     ]
@@ -99,4 +98,67 @@ def test_refusals(lib: Any) -> Any:
         raised(lib.masked.sum, x, mask=lib.ones(1, 1, 1, dtype=lib.bool)),
         raised(lib.masked.mean, lib.tensor([1, 2]), words=4),
         outcome(lambda: lib.masked.median(lib.tensor([1, 2]), mask=lib.tensor([False, False]))),
+    ]
+
+
+@twice
+def test_dtypes_of_results(lib: Any) -> Any:
+    mask = lib.tensor([True, False, True])
+    seen = []
+    for name in ("argmax", "argmin", "logsumexp", "median", "cumsum", "cumprod", "var", "std"):
+        for dtype in (lib.uint8, lib.int32, lib.float16, lib.complex64):
+            if name in ("argmax", "argmin", "median") and dtype is lib.complex64:
+                continue
+            x = lib.tensor([1, 2, 4]).to(dtype)
+            for given in (None, mask):
+                seen.append((name, getattr(lib.masked, name)(x, 0, mask=given)))
+    return seen
+
+
+@twice
+def test_complex_variances_have_gradients(lib: Any) -> Any:
+    x = lib.tensor([1 + 1j, 3 - 2j, 0.5 + 4j], requires_grad=True)
+    result = lib.masked.std(x, 0, mask=lib.tensor([True, True, False]))
+    result.abs().backward()
+    return result, x.grad
+
+
+@twice
+def test_medians_leave_nan_out(lib: Any) -> Any:
+    x, mask = lib.tensor([[1.0, float("nan"), 2.0]] * 2), lib.tensor([[True] * 3, [False] * 3])
+    return [
+        lib.masked.median(x, 1, mask=mask),
+        lib.masked.median(x, 1),
+        lib.vmap(lambda a, m: lib.masked.median(a, 0, mask=m))(x, mask),
+    ]
+
+
+@twice
+def test_dtypes_without_a_value_for_what_is_left_out(lib: Any) -> Any:
+    mask = lib.tensor([True, False])
+    seen = []
+    names = ("amax", "amin", "argmax", "argmin", "softmax", "log_softmax", "softmin", "logsumexp")
+    for name in names:
+        for x in (lib.tensor([True, False]), lib.tensor([1j, 2.0])):
+            if name != "logsumexp" or not x.is_complex():
+                seen.append(raised(getattr(lib.masked, name), x, 0, mask=mask, words=3))
+    for name in ("cumsum", "cumprod", "var", "std"):
+        seen.append(raised(getattr(lib.masked, name), lib.tensor([True, False]), 0, words=3))
+    return seen
+
+
+@twice
+def test_which_elements_of_a_result_have_a_value(lib: Any) -> Any:
+    x, mask = lib.tensor(X), lib.tensor([[True, False, True, True], [False] * 4, [True] * 4])
+    of = lib.masked._output_mask
+    return [
+        of(lib.masked.sum, x, mask=mask),
+        of(lib.masked.sum, x, 1, mask=mask),
+        of(lib.masked.amax, x, dim=(0, 1), keepdim=True, mask=mask),
+        of(lib.masked.norm, x, 2.0, 1, mask=mask),
+        of(lib.masked.softmax, x, 0, mask=mask),
+        lib.masked._input_mask(x, mask=lib.tensor([1, 0, 1, 0])),
+        raised(of, lib.masked.sum, x, words=4),
+        raised(of, lib.masked.logaddexp, x, x, input_mask=mask, words=4),
+        raised(of, "sum", x, mask=mask, words=8),
     ]

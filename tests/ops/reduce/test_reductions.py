@@ -11,6 +11,7 @@ import torch
 
 import clew
 from tests import oracle
+from tests.twice import twice
 
 LONG_SHAPES: list[tuple[tuple[int, ...], Any]] = [
     ((200_000,), None),
@@ -219,3 +220,12 @@ def test_numerical_gradient(kwargs: dict[str, Any]) -> None:
     oracle.assert_same(
         clew.gradient(oracle.to_clew(x), **oracle.to_clew(kwargs)), torch.gradient(x, **kwargs)
     )
+
+
+@twice
+def test_tangents_of_norms_at_zero(lib: Any) -> Any:
+    seen = []
+    for order in (1.0, 1.5, 2.0, 3.0, 3.5):
+        x = lib.zeros(3, dtype=lib.float64)
+        seen.append(lib.func.jvp(lambda t, p=order: lib.linalg.norm(t, p), (x,), (x + 1,)))
+    return seen

@@ -143,5 +143,8 @@ def _split_cross_entropy(
     total = losses.sum()
     if reduction == "mean":
         counted = target != ignored
-        total = total / (counted if weight is None else weight[target[counted]]).sum()
+        if weight is not None:
+            # Not weight[target[counted]], whose shape vmap could not know.
+            counted = weight[target.masked_fill(counted.logical_not(), 0)] * counted
+        total = total / counted.sum()
     return total.to(have)
