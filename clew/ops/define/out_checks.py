@@ -246,7 +246,6 @@ def nansum_out(args: Args, kwargs: Kwargs, out: Tensor) -> None:
             )
         if out.dtype.category < dtypes.FLOAT:
             raise errors.no_kernel("nansum_cpu", out.dtype)
-    decides_dtype(args, kwargs, out)
     starts_from(0)(args, kwargs, out)
 
 
