@@ -51,6 +51,11 @@ def test_poles_of_polygamma(lib: Any) -> Any:
 
 
 @twice
+def test_the_zeros_of_lgamma_are_positive(lib: Any) -> Any:
+    return [1 / lib.lgamma(lib.tensor([1.0, 2.0], dtype=t)) for t in (lib.float32, lib.float64)]
+
+
+@twice
 def test_complex_numbers_to_the_power_0(lib: Any) -> Any:
     x = lib.tensor([complex(INF, 0), complex(0, -INF), complex(NAN, 1), 0j, 1j, 2 + 1j])
     exponents = (lib.tensor(0), lib.tensor(0j), lib.zeros(6), 0, lib.tensor(2))
@@ -71,6 +76,7 @@ def test_masks_of_bytes(lib: Any) -> Any:
         if isinstance(value, lib.Tensor):
             seen += [raised(x.index_put_, (mask,), value), outcome(x.index_put, (mask,), value), x]
             seen += [raised(x.index_put_, (mask,), value, True), x]
+    seen.append(raised(lib.ones(2).__setitem__, mask[:0], 1.0, words=10))
     return [*seen, lib.arange(3.0)[mask]]
 
 

@@ -205,7 +205,8 @@ def lgamma(x: Array) -> Array:
     choose(result, x >= 0.0, _lgamma_positive, x)
     choose(result, x < 0.0, _lgamma_negative, x)
     result[(x < 0.0) & (x == np.floor(x))] = np.inf
-    return result
+    # Where it vanishes it is 0, not -0.
+    return result + 0.0
 
 
 def _digamma_positive(x: Array) -> Array:

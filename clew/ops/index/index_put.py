@@ -275,7 +275,8 @@ def refuse_bytes(advanced: Sequence[Tensor | None], value: Tensor) -> None:
     """One value where one mask is true is a `masked_fill_`, which takes no bytes."""
     if value._array.size == 1:
         tensors = [each for each in advanced if each is not None]
-        if len(tensors) == 1 and tensors[0]._array.dtype is _BYTES:
+        # What is wrong with an empty mask is its shape.
+        if len(tensors) == 1 and tensors[0]._array.dtype is _BYTES and tensors[0]._array.size:
             raise RuntimeError(
                 "masked_fill_ only supports boolean masks, but got mask with dtype unsigned char\n"
                 "  Write x[mask.bool()]" + errors.at_user_line()
