@@ -74,7 +74,7 @@ def _written_by_kernel(
 ) -> bool:
     """Change `target` in place if the kernel can, for tensors like it; False if it did not."""
     state, array = local.state, target._array
-    ufunc = kernel.when(array)
+    ufunc = kernel.specialize(array)
     if ufunc is None or state.intercept is not None or type(number) not in (float, int):
         return False
     for other in others:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from clew import errors
+from clew.forking import add_lock
 
 __all__ = ["Future", "collect_all", "wait_all"]
 
@@ -28,7 +30,7 @@ class Future(Generic[T]):
     """
 
     def __init__(self, *, devices: Any = None) -> None:
-        self._changed = threading.Condition()
+        self._changed: threading.Condition = add_lock(self, "_changed", threading.Condition)
         self._is_done = False
         self._result: Any = None
         self._error: BaseException | None = None
@@ -118,15 +120,11 @@ def collect_all(futures: Sequence[Future[Any]]) -> Future[list[Future[Any]]]:
     """
     together: Future[list[Future[Any]]] = Future()
     given = list(futures)
-    lock = threading.Lock()
-    left = len(given)
+    # One step of it is one step of the interpreter, whichever thread takes it.
+    number = itertools.count(1)
 
     def count(done: Future[Any]) -> None:
-        nonlocal left
-        with lock:
-            left -= 1
-            is_last = left == 0
-        if is_last:
+        if next(number) == len(given):
             together.set_result(given)
 
     if not given:

@@ -48,9 +48,14 @@ def test_compile_returns_what_it_is_given() -> None:
     clew._inductor.config.triton.cudagraphs = True
 
 
+MARKED = clew.fx.wrap(double), clew.fx.wrap("double")
+
+
 def test_functions_can_be_marked_for_the_tracer() -> None:
-    assert clew.fx.wrap(double) is double
-    assert clew.fx.wrap("double") == "double"
+    assert (double, "double") == MARKED
+    for lib in (torch, clew):
+        with pytest.raises(NotImplementedError, match="wrap must be called at the top level"):
+            lib.fx.wrap(double)
 
 
 def test_compile_refuses_what_pytorch_refuses() -> None:

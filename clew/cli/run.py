@@ -183,7 +183,7 @@ def _explain_import(error: BaseException) -> None:
     if (
         isinstance(error, ImportError)
         and module is not None
-        and module.__name__.partition(".")[0] == "clew"
+        and module.__name__.partition(".")[0] in ("clew", "torch")
         and words[0] == "cannot import name "
     ):
         error.add_note(str(aliasing.MissingName(module, words[1])))

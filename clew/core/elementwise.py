@@ -118,7 +118,7 @@ class Elementwise(Op):
             if dtype not in dtypes.HALVES or (numbers and not self._round(arrays, dtype)):
                 return None
             if self.threaded is not None and not params:
-                function = self.threaded.when(np.empty((), dtype))
+                function = self.threaded.specialize(np.empty((), dtype))
             elif not self.takes_halves or numbers:
                 return None
         elif numbers:
@@ -163,7 +163,7 @@ class Elementwise(Op):
                 return False
         try:
             if self.threaded is not None and target.size >= self.large:
-                self.threaded.when(target)(*operands, out=target)
+                self.threaded.specialize(target)(*operands, out=target)
             else:
                 self.forward(*operands, out=target)
         except (ValueError, OverflowError, TypeError):
@@ -223,7 +223,7 @@ def unary(op: Elementwise) -> Callable[[Tensor], Tensor]:
         if (dtype is not F32 and dtype is not F64) or state.intercept is not None:
             return op(input)
         if threaded is not None and array.size >= large:
-            result = threaded.when(array)(array)
+            result = threaded.specialize(array)(array)
         else:
             result = forward(array)
         if result.ndim > 1 and result.strides != array.strides:
@@ -264,7 +264,7 @@ def binary(op: Elementwise, is_operator: bool = False) -> Callable[[Any, Any], A
             right = dtypes.as_scalar(right, dtype)
         try:
             if threaded is not None and array.size >= THRESHOLD:
-                result = threaded.when(array)(array, right)
+                result = threaded.specialize(array)(array, right)
             else:
                 result = forward(array, right)
         except (ValueError, OverflowError):

@@ -45,6 +45,8 @@ _ELSEWHERE = {
     "torch.cpu.amp": "torch.cpu.amp.grad_scaler",
     "torch.cpu.amp.autocast": "torch.cpu.amp.autocast_mode.autocast",
     "torch.ops.define.return_types": "torch.return_types",
+    "torch.utils.data.datapipes.datapipe.functional_datapipe":
+        "torch.utils.data.datapipes._decorator.functional_datapipe",
 }  # fmt: skip
 _WHOLE_MODULES = ("torch.optim.lr_scheduler", "torch.distributions.transforms")
 # The same, from PyTorch's names to those of clew's modules.

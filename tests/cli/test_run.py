@@ -337,8 +337,8 @@ def test_processes_that_are_spawned_get_clew_too(tmp_path: Path) -> None:
     result = run("program.py", cwd=tmp_path)
     assert result.stderr == ""
     assert result.stdout.splitlines() == [
-        "[tensor([0, 1]), ('clew', 'clew'), tensor([False, False])]",
-        "[tensor([2, 3]), ('clew', 'clew'), tensor([False, False])]",
+        "[tensor([0, 1]), ('torch', 'torch'), tensor([False, False])]",
+        "[tensor([2, 3]), ('torch', 'torch'), tensor([False, False])]",
         "torch.Size([2, 2])",
     ]
 

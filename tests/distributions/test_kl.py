@@ -169,13 +169,11 @@ def test_divergences_that_do_not_exist(m: Any) -> Any:
     ]
 
 
-def test_only_distributions_are_registered() -> None:
-    """torch accepts any class here, which can never be found."""
-    D = clew.distributions
-    for pair in [(int, D.Normal), (D.Normal, str), (3, 4)]:
-        found = raised(D.register_kl, *pair, words=7)
-        assert found[0] == "TypeError"
-        assert found[-1].startswith("Expected type_")
+@twice
+def test_any_class_can_be_registered(m: Any) -> Any:
+    """Distributions of other packages need not derive from PyTorch's."""
+    D = m.distributions
+    return [raised(D.register_kl, int, D.Normal), raised(D.register_kl, D.Normal, str)]
 
 
 @twice

@@ -155,8 +155,8 @@ def test_a_scan_may_have_several_inputs() -> None:
     for j in range(50):
         last = last * factors[:, j] + terms[:, j]
         expected[:, j] = last
-    assert np.allclose(decayed.when(terms)(factors, terms), expected)
-    aside = decayed.when(terms)(factors.T.copy().T, terms.T.copy().T)
+    assert np.allclose(decayed.specialize(terms)(factors, terms), expected)
+    aside = decayed.specialize(terms)(factors.T.copy().T, terms.T.copy().T)
     assert np.allclose(aside, expected)
 
 

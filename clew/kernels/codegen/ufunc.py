@@ -116,7 +116,7 @@ class Kernel:
         """Whether a loop is for a dtype that is not builtin, and is registered separately."""
         return BF16 in signature[0] and self.dtypes[BF16] is DTYPE[BF16]
 
-    def when(self, array: np.ndarray) -> Any:
+    def specialize(self, array: np.ndarray) -> Any:
         """The ufunc, compiled for the array's dtype; None if the kernel has no loop for it.
 
         It depends on the dtype only, never on the size, so that results have the same bits.

@@ -131,7 +131,7 @@ def _along_axes(
         low, span = (0.0, size - 1.0) if align_corners else (-0.5, float(size))
         coordinates = grid[..., len(spatial) - 1 - axis]
         numbers = (kind(each) for each in (scale, offset, size, low, span))
-        given = kernel.when(x)(coordinates, *numbers)
+        given = kernel.specialize(x)(coordinates, *numbers)
         found = given if isinstance(given, tuple) else (given,)
         yield [np.ascontiguousarray(each) for each in found]
 

@@ -79,5 +79,5 @@ THRESHOLDS = _thresholds()
 
 def threaded(ufunc: np.ufunc, array: np.ndarray, *others: Any) -> Any:
     """Call NumPy's function or the threaded one, by size; all arrays are of one dtype."""
-    kernel = THREADED[ufunc].when(array) if array.size >= THRESHOLDS[ufunc] else None
+    kernel = THREADED[ufunc].specialize(array) if array.size >= THRESHOLDS[ufunc] else None
     return (kernel or ufunc)(array, *others)

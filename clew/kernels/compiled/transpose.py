@@ -145,7 +145,7 @@ def _with_few_dimensions(array: Array) -> Array:
 
 def _run(source: Array, target: Array) -> None:
     """Copy blocks of rows; these are an outer dimension, so that they are tasks."""
-    kernel = _KERNEL.when(source)
+    kernel = _KERNEL.specialize(source)
     rows, columns = source.shape[-2:]
     each = max(_ROWS, -(-_MIN_TASK // columns // _ROWS) * _ROWS)
     middle = rows - rows % each

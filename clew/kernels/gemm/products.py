@@ -54,7 +54,7 @@ def product(a: Array, b: Array) -> Array:
         m, k = a.shape
         n = b.shape[1]
         if _uses_gemm(m, n, k) and a.dtype is b.dtype:
-            kernel = _PRODUCT.when(a)
+            kernel = _PRODUCT.specialize(a)
             if kernel is not None:
                 result: Array = kernel(a, b)
                 return result
@@ -67,7 +67,7 @@ def async_product(a: Array, b: Array, pending: PendingProducts) -> Array:
     m, k = a.shape
     n = b.shape[1]
     if _uses_gemm(m, n, k) and a.dtype is b.dtype:
-        kernel = _ASYNC_PRODUCT.when(a)
+        kernel = _ASYNC_PRODUCT.specialize(a)
         most = _MAX_ASYNC_WORK if jit.threads() > 2 else _MAX_ASYNC_WORK_OF_ONE
         if kernel is not None and m * n * k <= most:
             pool = jit.machine().thread_pool
@@ -100,7 +100,7 @@ def affine(a: Array, b: Array, bias: Array) -> Array:
     m, k = a.shape
     n = b.shape[1]
     if _uses_gemm(m, n, k):
-        kernel = _AFFINE.when(a)
+        kernel = _AFFINE.specialize(a)
         if kernel is not None:
             result: Array = kernel(a, b, bias)
             return result
@@ -114,7 +114,7 @@ def batch_product(a: Array, b: Array, out: Array | None = None) -> Array:
     m, k = a.shape[-2:]
     n = b.shape[-1]
     if m >= 4 and n >= 4 and m * n * k * math.prod(a.shape[:-2]) >= _MIN_WORK:
-        kernel = _PRODUCT.when(a) if a.dtype is b.dtype else None
+        kernel = _PRODUCT.specialize(a) if a.dtype is b.dtype else None
         if kernel is not None:
             result: Array = kernel(a, b, out)
             return result
@@ -123,7 +123,7 @@ def batch_product(a: Array, b: Array, out: Array | None = None) -> Array:
 
 def batch_affine(a: Array, b: Array, bias: Array | None) -> Array:
     """a @ b + bias for batches of floats, with a bias for each matrix, or none."""
-    kernel = _AFFINE.when(a) if bias is not None and a.dtype is b.dtype else None
+    kernel = _AFFINE.specialize(a) if bias is not None and a.dtype is b.dtype else None
     if bias is None or kernel is None or a.shape[-2] * b.size < _MIN_WORK:
         product = batch_product(a, b)
         return product if bias is None else product + bias[..., None, :]
@@ -162,7 +162,7 @@ class Panels:
         uses_panels = (
             self.panels is not None and len(rows) >= _VERY_NARROW and out.flags.c_contiguous
         )
-        kernel = _PRODUCT.when(rows) if uses_panels else None
+        kernel = _PRODUCT.specialize(rows) if uses_panels else None
         if kernel is None:
             return batch_product(rows, self.matrix, out)
         out_panels = out.reshape(len(rows), -1, PANEL).swapaxes(0, 1)
@@ -173,7 +173,7 @@ class Panels:
         """rows @ matrix, in groups of columns: `out` has the shape (group, row, column)."""
         groups, count, size = out.shape
         panels = self.panels if count >= _VERY_NARROW and size % PANEL == 0 else None
-        kernel = None if panels is None else _PRODUCT.when(rows)
+        kernel = None if panels is None else _PRODUCT.specialize(rows)
         if panels is None or kernel is None:
             out[...] = batch_product(rows, self.matrix).reshape(count, groups, size).swapaxes(0, 1)
             return out

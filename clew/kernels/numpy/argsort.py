@@ -38,7 +38,7 @@ def _order_of_bits(x: Any) -> Any:
 
 def _keys(array: Array, dim: int, descending: bool) -> Array | None:
     """A key for each element, with `dim` as the last dimension; None for other dtypes."""
-    kernel = _KEYS.when(array)
+    kernel = _KEYS.specialize(array)
     if kernel is None or not array.size or array.shape[dim] > _LARGEST:
         return None
     keys: Array = kernel(array.swapaxes(dim, -1), _DESCENDING if descending else _ASCENDING)

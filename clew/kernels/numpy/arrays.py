@@ -52,8 +52,8 @@ def row_by_row(array: Array) -> Array:
     """The array, copied if its elements do not follow each other in memory row by row."""
     if array.flags.c_contiguous:
         return array
-    turned = transposed_copy(array)
-    return copied(array) if turned is None else turned
+    transposed = transposed_copy(array)
+    return copied(array) if transposed is None else transposed
 
 
 def as_new(array: Array) -> Array:

@@ -44,5 +44,5 @@ def converted(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
         return saturated(array, dtype).astype(dtype)
     if have is _BF16:
         array = array.view(_BITS)
-    result = np.asarray(kernel.when(array)(array))
+    result = np.asarray(kernel.specialize(array)(array))
     return result.view(_BF16) if dtype is _BF16 else result

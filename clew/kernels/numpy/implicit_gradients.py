@@ -90,7 +90,7 @@ def _gamma_integral(alpha: Array, x: Array) -> Array:
     steepness = np.maximum(side * (x - alpha), 0.0)
     scale = 1.0 / (steepness + np.sqrt(x))
     given = alpha, x, side * scale, np.abs(offset), scale
-    return x * scale * _GAMMA_QUADRATURE.when(x)(points, weights, *given)
+    return x * scale * _GAMMA_QUADRATURE.specialize(x)(points, weights, *given)
 
 
 @over_rows("gamma_quadrature", "(n),(n),(),(),(),(),()->()", cost=500)
@@ -128,7 +128,7 @@ def _beta_block(x: Array, alpha: Array, beta: Array) -> Array:
     # alpha (log t - log x) + beta (log(1 - t) - log(1 - x)), where log(1 - t) = log t - λ
     at_x = alpha * log_x + beta * log_rest
     given = alpha + beta, beta, log_x - log_rest, side * scale, at_x, mean_log
-    return side * x * scale * _BETA_QUADRATURE.when(x)(points, weights, *given)
+    return side * x * scale * _BETA_QUADRATURE.specialize(x)(points, weights, *given)
 
 
 @over_rows("beta_quadrature", "(n),(n),(),(),(),(),(),()->()", cost=500)

@@ -27,8 +27,8 @@ def _size(values: Array) -> Array:
 
 def _mirrored(values: Array, hermitian: bool) -> Array:
     """The transpose; with `hermitian`, the conjugate one."""
-    turned = values.swapaxes(-2, -1)
-    return turned.conj() if hermitian and values.dtype.kind == "c" else turned
+    transposed = values.swapaxes(-2, -1)
+    return transposed.conj() if hermitian and values.dtype.kind == "c" else transposed
 
 
 def _from_lower(matrix: Array, hermitian: bool) -> Array:

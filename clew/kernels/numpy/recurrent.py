@@ -135,7 +135,7 @@ def lstm_forward(
     h, c = h0.copy(), c0.copy()
     products = np.empty((4, batch, size), x.dtype)
     full = np.empty((batch, size), x.dtype)
-    kernel: Any = _LSTM_KERNEL.when(gates)
+    kernel: Any = _LSTM_KERNEL.specialize(gates)
     # Then a state is the last step's result, where it is.
     equal_lengths = have_equal_lengths(steps, batch)
     by_step = [_by_step(each, steps) for each in (*gates, cells, out)]
@@ -198,7 +198,7 @@ def lstm_backward(
     before = states_before(cells, c0, steps)
     arrivals, derivatives = np.empty((2, 4, batch, size), gates.dtype)
     tanhs, throughs = np.empty((2, batch, size), gates.dtype)
-    kernel = _LSTM_BACKWARD_KERNEL.when(gates) if w_hr is None else None
+    kernel = _LSTM_BACKWARD_KERNEL.specialize(gates) if w_hr is None else None
     for begin, end in reversed(steps):
         count = end - begin
         if kernel is not None:
@@ -290,7 +290,7 @@ def gru_forward(
     out, news = np.empty((2, len(x), size), x.dtype)
     h = h0.copy()
     products = np.empty((3, batch, size), x.dtype)
-    kernel: Any = _GRU_KERNEL.when(gates)
+    kernel: Any = _GRU_KERNEL.specialize(gates)
     by_step = [_by_step(each, steps) for each in (*gates, news, out)]
     for r, z, n, new, result in zip(*by_step, strict=True):
         count = len(result)
@@ -316,7 +316,7 @@ def gru_backward(
     grad_input, grad_hidden = np.empty((2, rows, 3 * size), gates.dtype)
     products = np.empty_like(grad_h)
     weight = Panels(w_hh)
-    kernel: Any = _GRU_BACKWARD_KERNEL.when(gates)
+    kernel: Any = _GRU_BACKWARD_KERNEL.specialize(gates)
     for begin, end in reversed(steps):
         dh = grad_h[: end - begin]
         if grad_out is not None:

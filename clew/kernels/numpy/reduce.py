@@ -57,14 +57,14 @@ def sum_over(array: Array, dims: Dims, keepdim: bool) -> Array | None:
     """The sum over `dims`; None if there is no kernel for the array."""
     if dims == (0,) and array.ndim == 2 and not keepdim and array.flags.c_contiguous:
         # Gradients of biases: for small matrices the checks below would take longer than the sum.
-        kernel = SUM_COLUMNS.when(array)
+        kernel = SUM_COLUMNS.specialize(array)
         if kernel is not None and array.shape[0] < 2 * ROWS:
             return np.asarray(kernel(array))
     if array.dtype.kind == "c":
         # Both are arrays, which the type of `sum_over` does not say.
         parts = [sum_over(part, dims, keepdim) for part in (array.real, array.imag)]
         return np.stack(parts, axis=-1).view(array.dtype)[..., 0]  # type: ignore[arg-type]
-    if SUM.when(array) is None:
+    if SUM.specialize(array) is None:
         return None
     total = _sum_adjacent(array, dims) if array.flags.c_contiguous else None
     if total is None:
@@ -105,7 +105,7 @@ def _sum_of_expanded(array: Array, dims: Dims) -> Array:
 def reduce_all(kernel: Rows, array: Array) -> Array:
     """All elements of a contiguous array of floats, reduced by a kernel."""
     result = np.empty((), array.dtype)
-    ufunc = kernel.when(array)
+    ufunc = kernel.specialize(array)
     if array.ndim != 1:
         array = array.reshape(-1)
     ufunc(chunked(ufunc, array)[0] if array.size >= LONG else array, result)
@@ -114,7 +114,7 @@ def reduce_all(kernel: Rows, array: Array) -> Array:
 
 def prod_over(array: Array, everything: bool, keepdim: bool) -> Array | None:
     """The product of all elements, or along the last dimension; None if there is no kernel."""
-    if PROD.when(array) is None or not array.flags.c_contiguous or not array.ndim:
+    if PROD.specialize(array) is None or not array.flags.c_contiguous or not array.ndim:
         return None
     product = reduce_last(PROD, array.reshape(-1) if everything else array)
     return product[..., None] if keepdim else product
@@ -136,17 +136,17 @@ def extreme_of_all(ufunc: Any, array: Array) -> Array:
 def extreme_of_rows(ufunc: Any, array: Array) -> Array | None:
     """The largest or smallest along the last dimension; None if the array is not contiguous."""
     kernel = _EXTREMES[ufunc]
-    if kernel.when(array) is None or not array.flags.c_contiguous:
+    if kernel.specialize(array) is None or not array.flags.c_contiguous:
         return None
     return reduce_last(kernel, array)
 
 
 def reduce_last(kernel: Rows, array: Array) -> Array:
     """The last dimension reduced by a kernel, in chunks if it is long."""
-    ufunc = kernel.when(array)
+    ufunc = kernel.specialize(array)
     if array.shape[-1] * kernel.cost >= LONG:
         array = chunked(ufunc, array)[0]
-        ufunc = kernel.when(array)
+        ufunc = kernel.specialize(array)
     return np.asarray(ufunc(array))
 
 
@@ -168,7 +168,7 @@ def chunked(ufunc: Any, array: Array) -> list[Array]:
 
 def reduce_rows(kernel: Columns, array: Array) -> Array:
     """The last dimension but one reduced by a kernel, in chunks if it is long."""
-    ufunc = kernel.when(array)
+    ufunc = kernel.specialize(array)
     rows = array.shape[-2]
     if rows < 2 * ROWS:
         return np.asarray(ufunc(array))
@@ -188,14 +188,14 @@ def in_rows(array: Array, dims: Dims) -> Array | None:
     kept = array.ndim - len(dims)
     if not dims or not array.size or min(dims) < kept or not array.flags.c_contiguous:
         return None
-    if MOMENTS.when(array) is None:
+    if MOMENTS.specialize(array) is None:
         return None
     return array if len(dims) == 1 else array.reshape(*array.shape[:kept], -1)
 
 
 def moments(array: Array) -> tuple[Array, Array]:
     """The mean along the last dimension, and the sum of the squares of deviations from it."""
-    ufunc = MOMENTS.when(array)
+    ufunc = MOMENTS.specialize(array)
     size = array.shape[-1]
     if size * MOMENTS.cost < LONG:
         mean, squares = ufunc(array)
@@ -212,7 +212,7 @@ def moments(array: Array) -> tuple[Array, Array]:
 
 def logsumexp(array: Array) -> Array:
     """log(sum(exp(x))) along the last dimension."""
-    ufunc = EXPONENTIALS.when(array)
+    ufunc = EXPONENTIALS.specialize(array)
     if array.shape[-1] * EXPONENTIALS.cost < LONG:
         largest, total = ufunc(array)
         shift = np.where(np.isinf(largest), 0, largest)

@@ -308,7 +308,7 @@ def _TRIGAMMA_KERNEL(x: Any) -> Any:
 
 
 def _trigamma_positive(x: Array) -> Array:
-    result: Array = _TRIGAMMA_KERNEL.when(x)(x)
+    result: Array = _TRIGAMMA_KERNEL.specialize(x)(x)
     return result
 
 

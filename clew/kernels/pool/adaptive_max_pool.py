@@ -49,7 +49,7 @@ def adaptive_max(
 
     x is float32 or float64; `rows` and `columns` say where windows begin and end.
     """
-    ufunc = _KERNEL.when(x)
+    ufunc = _KERNEL.specialize(x)
     x = np.ascontiguousarray(x)
     values, index = ufunc(x.reshape(prod(x.shape[:-2]), *x.shape[-2:]), *rows, *columns)
     shape = (*x.shape[:-2], *values.shape[-2:])

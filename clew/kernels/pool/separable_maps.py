@@ -56,7 +56,7 @@ def separable_map(x: Array, rows: Taps, columns: Taps) -> Array | None:
 
     None for dtypes without a kernel.
     """
-    ufunc = _KERNEL.when(x)
+    ufunc = _KERNEL.specialize(x)
     if ufunc is None:
         return None
     x = np.ascontiguousarray(x)

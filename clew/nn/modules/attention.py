@@ -162,8 +162,8 @@ class MultiheadAttention(Module):
 
 def _time_first(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """(L, N, E) of each; what was one tensor stays one, and then needs one projection only."""
-    turned: dict[int, Tensor] = {}
+    transposed: dict[int, Tensor] = {}
     for each in (query, key, value):
-        if id(each) not in turned:
-            turned[id(each)] = each.transpose(1, 0) if each.dim() > 1 else each
-    return turned[id(query)], turned[id(key)], turned[id(value)]
+        if id(each) not in transposed:
+            transposed[id(each)] = each.transpose(1, 0) if each.dim() > 1 else each
+    return transposed[id(query)], transposed[id(key)], transposed[id(value)]

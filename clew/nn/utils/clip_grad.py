@@ -176,7 +176,7 @@ def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | Non
     state, where = local.state, user_where()
     for grad in _gradients(parameters):
         array = grad._array
-        kernel = _CLIP_KERNEL.when(array)
+        kernel = _CLIP_KERNEL.specialize(array)
         if kernel is None or state.intercept is not None:
             grad.clamp_(min=-bound, max=bound)
             continue

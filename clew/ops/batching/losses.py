@@ -153,8 +153,8 @@ def _margin_loss(call: Call) -> Tensor:
     return _reduced(weighted, call.params["reduction"])
 
 
-@rules("multi_margin_slope", "multilabel_margin_slope")
-def _margin_slope(call: Call) -> Tensor:
+@rules("multi_margin_derivative", "multilabel_margin_derivative")
+def _margin_derivative(call: Call) -> Tensor:
     return _weighted(call, _rows(call, call.params).reshape((call.size, *call.shape(0))))
 
 

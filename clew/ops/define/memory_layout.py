@@ -88,8 +88,8 @@ def copy_in_format(array: np.ndarray, dtype: np.dtype, wanted: Any = None) -> np
     """A copy in another dtype and memory format."""
     if dtype is array.dtype and wanted in _CHANNELS_LAST:
         order = _order_of(wanted, array.ndim)
-        turned = array.transpose(order)
-        result = copied(turned) if turned.flags.c_contiguous else row_by_row(turned)
+        transposed = array.transpose(order)
+        result = copied(transposed) if transposed.flags.c_contiguous else row_by_row(transposed)
         return result.transpose(np.argsort(order))
     result = empty_like_in_memory(array, dtype, wanted)
     if dtype is array.dtype:

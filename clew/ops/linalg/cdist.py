@@ -146,8 +146,8 @@ def _grad_second(g: Tensor, x1: Tensor, x2: Tensor, out: Tensor, p: float) -> Te
         return weights.sum(-1, keepdim=True) * x2 - weights @ x1
     if _is_compiled(x2, p):
         # A distance is the same from the other side.
-        turned, found = (each._array.swapaxes(-2, -1) for each in (g, out))
-        return wrap(_without_graph(turned, x2._array, x1._array, found, p))
+        transposed, found = (each._array.swapaxes(-2, -1) for each in (g, out))
+        return wrap(_without_graph(transposed, x2._array, x1._array, found, p))
     return -_slope(g, x1, x2, out, p).sum(-3)
 
 

@@ -78,8 +78,8 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
     factors = tau.unsqueeze(-1)
     system = factors * (vectors.mH @ vectors).triu(1)
     top = vectors[..., :columns, :].mH
-    turned = solve_triangular(system, factors * top, upper=True, unitriangular=True)
-    return _identity(input, rows, columns) - vectors @ turned
+    transposed = solve_triangular(system, factors * top, upper=True, unitriangular=True)
+    return _identity(input, rows, columns) - vectors @ transposed
 
 
 def _identity(like: Tensor, rows: int, columns: int) -> Tensor:
@@ -102,8 +102,8 @@ def _geqrf(self: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     *batch, rows, columns = self.shape
     if not self.size:
         return lapack.by_columns(self.copy()), np.zeros((*batch, min(rows, columns)), self.dtype)
-    turned, tau = np.linalg.qr(self, mode="raw")
-    factors = turned.swapaxes(-2, -1).astype(self.dtype, copy=False)
+    transposed, tau = np.linalg.qr(self, mode="raw")
+    factors = transposed.swapaxes(-2, -1).astype(self.dtype, copy=False)
     return lapack.by_columns(factors), tau.astype(self.dtype, copy=False)
 
 

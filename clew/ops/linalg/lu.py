@@ -361,8 +361,8 @@ def _solve_forward(LU: Array, pivots: Array, B: Array, *, left: bool, adjoint: b
     if left:
         return lapack.by_columns(lapack.lu_solve(LU, pivots, B, adjoint))
     # X A = B is A^H X^H = B^H.
-    turned = lapack.lu_solve(LU, pivots, lapack.adjoint(B), not adjoint)
-    return lapack.adjoint(turned)
+    transposed = lapack.lu_solve(LU, pivots, lapack.adjoint(B), not adjoint)
+    return lapack.adjoint(transposed)
 
 
 def _solve_grads(
@@ -383,8 +383,8 @@ def _solve_grads(
     else:
         of_matrix = -(right.mH @ out if adjoint else out.mH @ right)
     P, L, U = _split(LU, pivots)
-    turned = P.mT @ of_matrix
-    return (turned @ U.mH).tril(-1) + (L.mH @ turned).triu(), None, right
+    transposed = P.mT @ of_matrix
+    return (transposed @ U.mH).tril(-1) + (L.mH @ transposed).triu(), None, right
 
 
 LINALG_LU_SOLVE = Op("linalg_lu_solve", _solve_forward, joint=_solve_grads)

@@ -89,9 +89,11 @@ def _outer_products(a: Array, b: Array) -> Array:
     rows, columns = a.shape[-2], b.shape[-1]
     if columns < _SHORTEST_ROW <= rows:
         # The longer side is the inner loop.
-        turned = _outer_products(b.swapaxes(-2, -1), a.swapaxes(-2, -1))
-        return np.ascontiguousarray(turned.swapaxes(-2, -1))
-    kernel = _OUTER_KERNEL.when(a) if columns >= _SHORTEST_ROW and a.dtype is b.dtype else None
+        transposed = _outer_products(b.swapaxes(-2, -1), a.swapaxes(-2, -1))
+        return np.ascontiguousarray(transposed.swapaxes(-2, -1))
+    kernel = (
+        _OUTER_KERNEL.specialize(a) if columns >= _SHORTEST_ROW and a.dtype is b.dtype else None
+    )
     if kernel is None:
         return np.multiply(a, b, order="C")
     return kernel(b, a[..., 0], order="C")

@@ -163,10 +163,10 @@ def _solve_triangular(
 ) -> Array:
     if left:
         return lapack.by_columns(lapack.solve_triangular(self, B, upper, unitriangular))
-    turned = lapack.solve_triangular(
+    transposed = lapack.solve_triangular(
         self.swapaxes(-2, -1), B.swapaxes(-2, -1), not upper, unitriangular
     )
-    return np.ascontiguousarray(turned).swapaxes(-2, -1)
+    return np.ascontiguousarray(transposed).swapaxes(-2, -1)
 
 
 def _triangular_grads(

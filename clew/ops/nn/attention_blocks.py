@@ -193,12 +193,12 @@ def attention(
     """
     dtype = query.dtype
     if attn_mask is None and generator is None:
-        compiled = _FORWARD_KERNELS[is_causal].when(query)
+        compiled = _FORWARD_KERNELS[is_causal].specialize(query)
         if compiled is not None:
             out = np.empty_like(query, shape=(*query.shape[:3], value.shape[3]))
             return compiled(query, key, value, dtype.type(scale), out=(out, None))
     query, key, value = widened(query), widened(key), widened(value)
-    kernel: Any = _WEIGHTS_KERNEL.when(query)
+    kernel: Any = _WEIGHTS_KERNEL.specialize(query)
     scores = Scores(query, key, attn_mask, is_causal, scale)
     scratch = scores.scratch()
     dropout = _dropout(dropout_p, generator and default_generator, scores)
@@ -234,13 +234,13 @@ def gradients(
 ) -> tuple[Array, Array, Array, Array | None]:
     """The gradients of query, key, value and, where it is wanted, of the mask."""
     if attn_mask is None and generator is None:
-        compiled = _BACKWARD_KERNELS[is_causal].when(query)
+        compiled = _BACKWARD_KERNELS[is_causal].specialize(query)
         if compiled is not None:
             places = tuple(_heads_together(each, each.shape[3]) for each in (query, key, value))
             factor = query.dtype.type(scale)
             return (*compiled(grad, query, key, value, out, normaliser, factor, out=places), None)
     grad, query, key, value, out = map(widened, (grad, query, key, value, out))
-    kernel: Any = _GRADIENT_KERNEL.when(query)
+    kernel: Any = _GRADIENT_KERNEL.specialize(query)
     scores = Scores(query, key, attn_mask, is_causal, scale)
     scratch, more = scores.scratch(), scores.scratch()
     dropout = _dropout(dropout_p, generator, scores)
@@ -281,13 +281,13 @@ def _dropout(p: float, generator: Generator | None, scores: Scores) -> Dropout |
 
 def _accumulate(totals: Array, block: Block, weights: Array, rows: Array, is_first: bool) -> None:
     """Give each key its part of the block's rows, beside what earlier blocks gave it."""
-    turned, total = weights.swapaxes(-1, -2), block.of_keys(totals)
+    transposed, total = weights.swapaxes(-1, -2), block.of_keys(totals)
     if is_first and block.keys == totals.shape[2]:
-        batch_product(turned, rows, total)
+        batch_product(transposed, rows, total)
         return
     if is_first:
         totals[block.at[:2]] = 0
-    total += batch_product(turned, rows)
+    total += batch_product(transposed, rows)
 
 
 def _add_to_mask(of_mask: Array, block: Block, of_scores: Array) -> None:

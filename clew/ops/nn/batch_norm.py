@@ -171,7 +171,7 @@ def _layout(array: Array, *others: Array | None) -> _Kernels | None:
         kernels = ROWS
     else:
         return None
-    return kernels if kernels.sums.when(array) is not None else None
+    return kernels if kernels.sums.specialize(array) is not None else None
 
 
 def _in_format(array: Array) -> Array:

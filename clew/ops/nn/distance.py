@@ -154,7 +154,7 @@ def _pdist_gradient(g: Tensor, self: Tensor, out: Tensor, p: float) -> Tensor:
         return wrap(_pdist_gradient_array(g._array, self._array, out._array, p))
     first, second = (wrap(indices) for indices in _pair_indices(self._array.shape[0]))
     difference = self.index_select(0, first) - self.index_select(0, second)
-    step = _norm_slope(difference, out.unsqueeze(-1), p) * g.unsqueeze(-1)
+    step = _norm_derivative(difference, out.unsqueeze(-1), p) * g.unsqueeze(-1)
     zero = step.new_zeros(self._array.shape)
     result: Tensor = zero.index_add(0, first, step).index_add(0, second, -step)
     return result
@@ -183,7 +183,7 @@ def _pdist_gradient_array(g: Array, x: Array, out: Array, p: float) -> Array:
     return result
 
 
-def _norm_slope(difference: Tensor, norm: Tensor, p: float) -> Tensor:
+def _norm_derivative(difference: Tensor, norm: Tensor, p: float) -> Tensor:
     """The derivative of the p-norm of the rows; 0 where the norm is 0."""
     if p == 1:
         return direction(difference)

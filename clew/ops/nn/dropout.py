@@ -42,7 +42,7 @@ def _DROP_KERNEL(x: Any, kept: Any, scale: Any) -> Any:
 
 def _kept(shape: tuple[int, ...], p: float) -> Array:
     words = random.default_generator.random64(math.prod(shape)).view(np.int64)
-    kept: Array = _KEPT_KERNEL.when(words)(words, math.ceil(p * (1 << _BITS)))
+    kept: Array = _KEPT_KERNEL.specialize(words)(words, math.ceil(p * (1 << _BITS)))
     return kept.reshape(shape)
 
 
@@ -73,7 +73,7 @@ def _dropped(self: Array, kept: Array, *, p: float) -> Array:
     dtype = self.real.dtype
     wide = compute_dtype(dtype).type
     scale = dtype.type(wide(1) / wide(1 - p))
-    kernel = _DROP_KERNEL.when(self)
+    kernel = _DROP_KERNEL.specialize(self)
     if kernel is not None:
         result: Array = kernel(self, kept, scale)
         return result

@@ -156,7 +156,7 @@ def _per_group(shape: Shape, num_groups: int) -> int:
 def _has_kernels(input: Array, *others: Array | None) -> bool:
     if any(other is not None and other.dtype is not input.dtype for other in others):
         return False
-    return bool(input.size) and LAYER_NORM_KERNEL.when(input) is not None
+    return bool(input.size) and LAYER_NORM_KERNEL.specialize(input) is not None
 
 
 def _channels_are_long(shape: Shape) -> bool:

@@ -117,7 +117,7 @@ def _row_kernel(kernel: Any, x: Array, *others: Array | None) -> Any:
     """The compiled form, where all arrays are of one type that it has."""
     if not x.size or any(each is not None and each.dtype is not x.dtype for each in others):
         return None
-    return kernel.when(x)
+    return kernel.specialize(x)
 
 
 def as_row(vector: Array | None, default: float, like: Array, ndim: int) -> Array:
@@ -346,7 +346,7 @@ def _layer_norm_for_nobody(input: Tensor, weight: Any, bias: Any, eps: float) ->
     """Without history, the statistics need not be tensors."""
     x = row_by_row(input._array)
     scalar = dtypes.as_scalar(eps, x.dtype)
-    out = LAYER_NORM_KERNEL.when(x)(x, weight._array, bias._array, scalar)[0]
+    out = LAYER_NORM_KERNEL.specialize(x)(x, weight._array, bias._array, scalar)[0]
     return LAYER_NORM.output(local.state, (input, weight, bias), NO_PARAMS, out)
 
 

@@ -50,7 +50,7 @@ def _rms_norm(
     leading = input.shape[: input.ndim - normalized_ndim]
     flat = input.reshape(*leading, math.prod(input.shape[input.ndim - normalized_ndim :]))
     factor = as_row(weight, 1, input, normalized_ndim)
-    out, rstd = _RMS_NORM_KERNEL.when(input)(flat, factor, input.dtype.type(eps))
+    out, rstd = _RMS_NORM_KERNEL.specialize(input)(flat, factor, input.dtype.type(eps))
     return out.reshape(input.shape), np.reshape(rstd, leading + (1,) * normalized_ndim)
 
 

@@ -62,7 +62,7 @@ _CHOSEN_KERNEL = elementwise(
 
 def chosen(condition: np.ndarray, self: np.ndarray, other: np.ndarray) -> np.ndarray:
     """`self` where the condition holds, else `other`; both of one dtype."""
-    kernel = _CHOSEN_KERNEL.when(self)
+    kernel = _CHOSEN_KERNEL.specialize(self)
     if kernel is None or condition.dtype is not BOOLS:
         return np.where(condition, self, other)
     return np.asarray(kernel(self, other, condition))
@@ -349,7 +349,7 @@ def _quick_clamp(input: Tensor, min: float, max: float) -> Tensor | None:
         return None
     try:
         low, high = dtypes.as_scalar(min, dtype), dtypes.as_scalar(max, dtype)
-        limited = _CLAMP_KERNEL.when(array)(array, low, high)
+        limited = _CLAMP_KERNEL.specialize(array)(array, low, high)
     except OverflowError:
         return None
     return CLAMP_NUMBERS.output(state, (input, min, max), NO_PARAMS, limited)
@@ -460,12 +460,12 @@ _RELU_BACKWARD_KERNEL = elementwise("relu_backward", 2, half=True)(
 
 
 def _relu(self: np.ndarray) -> np.ndarray:
-    kernel = _RELU_KERNEL.when(self)
+    kernel = _RELU_KERNEL.specialize(self)
     return np.maximum(self, 0) if kernel is None else kernel(self)
 
 
 def _relu_backward(grad_output: np.ndarray, result: np.ndarray) -> np.ndarray:
-    kernel = _RELU_BACKWARD_KERNEL.when(result)
+    kernel = _RELU_BACKWARD_KERNEL.specialize(result)
     if kernel is not None and grad_output.dtype is result.dtype:
         return kernel(grad_output, result)
     return np.where(result <= 0, np.zeros((), grad_output.dtype), grad_output)

@@ -85,7 +85,7 @@ def _LOGADDEXP2_KERNEL(x: Any, y: Any) -> Any:
 
 def _log_add_exp(self: Any, other: Any) -> Any:
     if self.dtype.kind != "c":
-        return _LOGADDEXP_KERNEL.when(self)(self, other)
+        return _LOGADDEXP_KERNEL.specialize(self)(self, other)
     return complex_logarithms.logaddexp(self, other)
 
 
@@ -101,7 +101,7 @@ logaddexp = binary_row(
     ),
 )  # fmt: skip
 logaddexp2 = binary_row(
-    "logaddexp2", lambda self, other: _LOGADDEXP2_KERNEL.when(self)(self, other),
+    "logaddexp2", lambda self, other: _LOGADDEXP2_KERNEL.specialize(self)(self, other),
     lambda g, self, other: g / (1 + (other - self).exp2()),
     lambda g, self, other: g / (1 + (self - other).exp2()),
     takes=FLOATS, in_place=False, numbers=False,

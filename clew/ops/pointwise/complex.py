@@ -413,7 +413,7 @@ def _ANGLE_KERNEL(x: Any) -> Any:
 def _angle(self: np.ndarray) -> Any:
     if self.dtype.kind == "c":
         return np.angle(self)
-    return _ANGLE_KERNEL.when(self)(self)
+    return _ANGLE_KERNEL.specialize(self)(self)
 
 
 def _grad_of_angle(g: Tensor, self: Tensor) -> Tensor:

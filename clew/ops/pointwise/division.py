@@ -202,7 +202,7 @@ def _in_one_step(kernel: Elementwise, otherwise: Any, self: Any, other: Any) -> 
     """What a kernel makes of two floats; where it gives NaN, what `otherwise` does."""
     dtype = np.result_type(self, other)
     first, second = np.asarray(self, dtype), np.asarray(other, dtype)
-    result = np.asarray(kernel.when(first)(first, second))
+    result = np.asarray(kernel.specialize(first)(first, second))
     rest = np.isnan(result)
     if rest.any():
         first, second = np.broadcast_arrays(first, second)

@@ -48,7 +48,7 @@ def _hidden(name: str, forward: Any, grad: Any, kernel_name: str, **options: Any
 def _compiled(name: str) -> Callable[[np.ndarray], Any]:
     """A forward over floats by a kernel, which has the function as its formula."""
     compiled = elementwise(name, 1, cost=8, half=True)(lambda x: getattr(x, name)())
-    return lambda self: compiled.when(self)(self)
+    return lambda self: compiled.specialize(self)(self)
 
 
 erf = _row(

@@ -85,7 +85,7 @@ _RSQRT_KERNEL = elementwise("rsqrt", 1, cost=2, half=True)(lambda x: x.rsqrt())
 
 
 def _rsqrt(self: np.ndarray) -> Any:
-    kernel = _RSQRT_KERNEL.when(self)
+    kernel = _RSQRT_KERNEL.specialize(self)
     if kernel is not None:
         return kernel(self)
     root = np.sqrt(self, out=np.empty_like(self))
@@ -218,7 +218,7 @@ def _by_kernel(kernel: Elementwise, grad_output: np.ndarray, output: np.ndarray)
     """The gradient in one pass, for floats of one type; None for others."""
     if grad_output.dtype is not output.dtype:
         return None
-    ufunc = kernel.when(output)
+    ufunc = kernel.specialize(output)
     return None if ufunc is None else ufunc(grad_output, output)
 
 
@@ -254,7 +254,7 @@ tanh = unary_row(
 
 def sigmoid_array(self: np.ndarray) -> np.ndarray:
     """1 / (1 + exp(-x)); exp overflows to inf for very negative x, and the result is then 0."""
-    kernel = _SIGMOID_KERNEL.when(self)
+    kernel = _SIGMOID_KERNEL.specialize(self)
     if kernel is not None:
         return np.asarray(kernel(self))
     result = np.asarray(np.negative(self))

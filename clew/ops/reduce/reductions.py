@@ -321,7 +321,7 @@ def _WITHOUT_NAN_KERNEL(x: Any) -> Any:
 
 def _nansum(self: np.ndarray, *, dims: Dims, keepdim: bool, dtype: np.dtype) -> np.ndarray:
     if self.dtype.kind not in "biu":
-        self = _WITHOUT_NAN_KERNEL.when(self)(self)
+        self = _WITHOUT_NAN_KERNEL.specialize(self)(self)
     return _sum(self, dims=dims, keepdim=keepdim, dtype=dtype)
 
 

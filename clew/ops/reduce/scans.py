@@ -42,7 +42,7 @@ def _accumulate(ufunc: np.ufunc, self: np.ndarray, dim: int, dtype: np.dtype) ->
     values = convert(self, dtype)
     if not values.ndim:
         return values.copy()
-    kernel = _KERNELS[ufunc].when(values)
+    kernel = _KERNELS[ufunc].specialize(values)
     if kernel is not None:
         return _scanned(kernel, values, dim=dim)
     running = _RUNNING.get(dtype, dtype)
@@ -69,7 +69,7 @@ def _reversed_cumsum(g: Any, dim: int) -> Any:
         return g.flip(dim).cumsum(dim).flip(dim) if g._array.size > 1 else g
     if not g.ndim:
         return g
-    kernel = _KERNELS[np.add].when(g)
+    kernel = _KERNELS[np.add].specialize(g)
     if kernel is not None:
         return _scanned(kernel, g, dim=dim, backwards=True)
     return np.flip(_accumulate(np.add, np.flip(g, dim), dim, g.dtype), dim)
@@ -82,7 +82,7 @@ def _quick_scan(op: Op, ufunc: np.ufunc, input: Tensor, dim: int) -> Tensor | No
     if (dtype is not F32 and dtype is not F64) or not array.ndim or state.intercept is not None:
         return None
     last = array.ndim - 1
-    kernel = _KERNELS[ufunc].when(array)
+    kernel = _KERNELS[ufunc].specialize(array)
     # A look at what is usual is shorter than calls.
     if type(dim) is int and (dim == last or dim == -1):
         return op.output(state, (input,), {"dim": last, "dtype": dtype}, kernel(array))
@@ -133,7 +133,7 @@ def _RECURRENCE(following: Any, factor: Any, term: Any) -> Any:
 
 def _recurrence(factors: np.ndarray, terms: np.ndarray, *, dim: int) -> np.ndarray:
     """r[i] = terms[i] + factors[i] r[i+1]; for complex numbers in log2(length) doubling steps."""
-    kernel = _RECURRENCE.when(terms)
+    kernel = _RECURRENCE.specialize(terms)
     if kernel is not None and factors.dtype is terms.dtype and terms.ndim:
         return _scanned(
             kernel, np.broadcast_to(factors, terms.shape), terms, dim=dim, backwards=True
@@ -299,7 +299,7 @@ def _running_extreme(
     """Values and places; None if there is no kernel for the dtype."""
     running = _EXTREMES[ufunc]
     wide = widened(self)
-    kernel = running.when(wide) if self.ndim else None
+    kernel = running.specialize(wide) if self.ndim else None
     if kernel is None:
         return None
     values, places = np.empty(self.shape, wide.dtype), np.empty(self.shape, np.int64)
@@ -309,7 +309,7 @@ def _running_extreme(
         return values.astype(self.dtype, copy=False), places
     x, best, found = (each.swapaxes(dim, 0) for each in operands)
     best[0], found[0] = x[0], 0
-    go_on = running.step.when(wide)
+    go_on = running.step.specialize(wide)
     for j in range(1, len(x)):
         go_on(x[j], best[j - 1], found[j - 1], j, best[j], found[j])
     return values.astype(self.dtype, copy=False), places

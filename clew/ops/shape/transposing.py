@@ -28,7 +28,7 @@ TRANSPOSE = ViewOp(
     grad_is_view=True,
 )
 T = ViewOp(
-    "t", lambda self: self.T, grads={"self": lambda g: _turned(g)}, linear=True, bare=True,
+    "t", lambda self: self.T, grads={"self": lambda g: _transposed(g)}, linear=True, bare=True,
     grad_is_view=True,
 )  # fmt: skip
 PERMUTE = ViewOp(
@@ -47,7 +47,7 @@ def _swapped(g: Any, dim0: int, dim1: int) -> Any:
     return g.swapaxes(dim0, dim1)
 
 
-def _turned(g: Any) -> Any:
+def _transposed(g: Any) -> Any:
     """Of tensors or bare arrays."""
     return g.T if type(g) is np.ndarray else g.t()
 

@@ -114,7 +114,7 @@ def test_what_is_left_after_whole_vectors(dtype: np.dtype) -> None:
         given = numbers.copy()
         given[:, size:] = math.nan
         results = np.full((2, 300), 5.0, dtype)
-        MIX.when(given)(*given[:, :size], out=(results[0, :size], results[1, :size]))
+        MIX.specialize(given)(*given[:, :size], out=(results[0, :size], results[1, :size]))
         for result, expected in zip(results, want, strict=True):
             close = np.isclose(
                 result[:size].astype(np.float64),
@@ -225,9 +225,9 @@ def test_a_signature_must_fit_the_formula() -> None:
 
     large = np.zeros(10_000, np.float32)
     with pytest.raises(TypeError, match="output 0 does not fit: its formula has a value per"):
-        too_short.when(large)
+        too_short.specialize(large)
     with pytest.raises(TypeError, match="output 0 does not fit: its formula has one value for"):
-        too_long.when(large)
+        too_long.specialize(large)
 
 
 @elementwise("test_rare", 2)
@@ -261,7 +261,7 @@ def test_rare_cases_anywhere(places: list[int], step: int) -> None:
 def test_halves_are_widened_and_rounded(dtype: np.dtype) -> None:
     """Every half comes back as it was, and every float32 becomes the nearest half."""
     halves = np.arange(1 << 16, dtype=np.uint16).view(dtype)
-    ufunc = SAME.when(halves)
+    ufunc = SAME.specialize(halves)
     numbers = ~np.isnan(halves.astype(np.float32))
     back = ufunc(halves)
     assert back.dtype == dtype
@@ -270,7 +270,7 @@ def test_halves_are_widened_and_rounded(dtype: np.dtype) -> None:
     random = np.random.default_rng(0)
     for _ in range(3):
         arrays = [random.normal(size=20_000).astype(dtype) for _ in range(3)]
-        MIX.when(arrays[0])
+        MIX.specialize(arrays[0])
         x, y, z = (array.astype(np.float64) for array in arrays)
         got = MIX.ufunc(*arrays)
         for one, want in zip(got, mix(x, y, z), strict=True):
@@ -286,7 +286,7 @@ def test_halves_at_steps_in_rows_and_in_columns(dtype: np.dtype) -> None:
     random = np.random.default_rng(1)
     x = random.normal(size=(200, 260)).astype(dtype)
     for kernel in (SOFTMAX, ROW_SUM, COLUMN_SUM):
-        kernel.when(x)
+        kernel.specialize(x)
     for array in (x, x[:, ::2], x.T, x[::-1]):
         wide = array.astype(np.float64)
         weights = np.exp(wide - wide.max(-1, keepdims=True))
@@ -303,9 +303,9 @@ def test_halves_at_steps_in_rows_and_in_columns(dtype: np.dtype) -> None:
 
 def test_kernels_without_halves_do_not_take_them() -> None:
     large = np.ones(100_000, np.float16)
-    assert SCALED.when(large) is None
-    assert SCALED.when(large.astype(BFLOAT16)) is None
-    assert SCALED.when(np.ones(100_000, np.int64)) is None
+    assert SCALED.specialize(large) is None
+    assert SCALED.specialize(large.astype(BFLOAT16)) is None
+    assert SCALED.specialize(np.ones(100_000, np.int64)) is None
 
 
 # -- special values --------------------------------------------------------------------------

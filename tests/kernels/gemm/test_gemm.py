@@ -30,7 +30,7 @@ def matrix(rng: np.random.Generator, rows: int, columns: int, layout: str, kind:
 
 def check(kernel: Product, *operands: Array, out: Array | None = None) -> None:
     a, b, *row = operands
-    result = kernel.when(a)(*operands, out=out)
+    result = kernel.specialize(a)(*operands, out=out)
     exact = a.astype("d") @ b.astype("d")
     size = np.abs(a).astype("d") @ np.abs(b).astype("d")
     if row:
@@ -81,15 +81,15 @@ def test_batches_broadcast() -> None:
     a = rng.standard_normal((3, 1, 40, 30)).astype("f")
     b = rng.standard_normal((4, 50, 30)).astype("f").swapaxes(1, 2)
     assert np.allclose(batch_product(a, b), np.matmul(a, b), atol=1e-4)
-    assert np.allclose(_PRODUCT.when(a)(a, b), np.matmul(a, b), atol=1e-4)
+    assert np.allclose(_PRODUCT.specialize(a)(a, b), np.matmul(a, b), atol=1e-4)
 
 
 @pytest.mark.parametrize("shape", [(0, 5, 7), (5, 0, 7), (5, 7, 0)], ids=str)
 def test_empty_matrices(shape: tuple[int, int, int]) -> None:
     m, k, n = shape
     a, b, row = np.ones((m, k), "f"), np.ones((k, n), "f"), np.arange(n, dtype="f")
-    assert np.array_equal(_PRODUCT.when(a)(a, b), a @ b)
-    assert np.array_equal(_AFFINE.when(a)(a, b, row), a @ b + row)
+    assert np.array_equal(_PRODUCT.specialize(a)(a, b), a @ b)
+    assert np.array_equal(_AFFINE.specialize(a)(a, b, row), a @ b + row)
 
 
 @pytest.mark.parametrize("layout", ["rows", "columns"])
@@ -97,7 +97,7 @@ def test_nan_and_infinity_stay_in_their_row(layout: str) -> None:
     rng = np.random.default_rng(2)
     a, b = matrix(rng, 70, 90, layout, "f"), matrix(rng, 90, 75, "rows", "f")
     a[33, 44], a[50, 3] = np.nan, np.inf
-    result = _PRODUCT.when(a)(a, b)
+    result = _PRODUCT.specialize(a)(a, b)
     assert np.isnan(result[33]).all()
     assert np.isinf(result[50]).all()
     assert np.isfinite(np.delete(result, [33, 50], axis=0)).all()

@@ -223,7 +223,7 @@ def broken(x):
 kernel = ufunc.elementwise("broken", 1)(broken)
 for _ in range(2):
     try:
-        kernel.when(np.ones(3, np.float32))
+        kernel.specialize(np.ones(3, np.float32))
     except ValueError as error:
         assert str(error) == "no such formula"
     else:

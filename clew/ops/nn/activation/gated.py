@@ -58,12 +58,12 @@ def _tanh_gate(x: Any) -> Any:
     return (SQRT_2_OVER_PI * (x + CUBIC * x * x * x)).tanh()
 
 
-def _gelu_slope(x: Any) -> Any:
+def _gelu_derivative(x: Any) -> Any:
     bell, distribution = _normal(x)
     return distribution + x * INV_SQRT_2PI * bell
 
 
-def _gelu_tanh_slope(x: Any) -> Any:
+def _gelu_tanh_derivative(x: Any) -> Any:
     gate = _tanh_gate(x)
     bend = x * SQRT_2_OVER_PI * (1.0 + 3 * CUBIC * x * x) * (1.0 - gate * gate)
     return 0.5 * (1.0 + gate + bend)
@@ -76,9 +76,11 @@ _GELU_KERNELS = {
     ),
 }
 _GELU_BACKWARD_KERNELS = {
-    "none": elementwise("gelu_backward", 2, cost=8, half=True)(lambda g, x: g * _gelu_slope(x)),
+    "none": elementwise("gelu_backward", 2, cost=8, half=True)(
+        lambda g, x: g * _gelu_derivative(x)
+    ),
     "tanh": elementwise("gelu_tanh_backward", 2, cost=8, half=True)(
-        lambda g, x: g * _gelu_tanh_slope(x)
+        lambda g, x: g * _gelu_tanh_derivative(x)
     ),
 }
 
@@ -150,12 +152,12 @@ def _SILU_BACKWARD_KERNEL(g: Any, x: Any) -> Any:
 
 
 def _silu(self: Array) -> Array:
-    kernel = _SILU_KERNEL.when(self)
+    kernel = _SILU_KERNEL.specialize(self)
     return kernel(self) if kernel is not None else sigmoid_array(self) * self
 
 
 def _silu_backward(grad_output: Array, self: Array) -> Array:
-    kernel = _SILU_BACKWARD_KERNEL.when(self)
+    kernel = _SILU_BACKWARD_KERNEL.specialize(self)
     if kernel is not None:
         return kernel(grad_output, self)
     gate = sigmoid_array(self)

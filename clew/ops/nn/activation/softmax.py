@@ -85,9 +85,9 @@ def _run(kernel: Any, dim: int, *arrays: Array) -> Array | None:
     """The result of the compiled form; None for dtypes that it does not have."""
     first = arrays[-1]
     if dim == first.ndim - 1:
-        ufunc = kernel.when(first)
+        ufunc = kernel.specialize(first)
         return None if ufunc is None else ufunc(*arrays)
-    ufunc = _ACROSS[kernel].when(first) if first.ndim else None
+    ufunc = _ACROSS[kernel].specialize(first) if first.ndim else None
     if ufunc is None:
         return None
     if dim == first.ndim - 2:

@@ -48,7 +48,9 @@ def run_kernel(kernel: Any, *arrays: Array, numbers: tuple[float, ...] = ()) -> 
     """What a compiled kernel makes of arrays of one float type, and of numbers."""
     first = arrays[0]
     dtype = first.dtype
-    result: Array = kernel.when(first)(*arrays, *[as_scalar(number, dtype) for number in numbers])
+    result: Array = kernel.specialize(first)(
+        *arrays, *[as_scalar(number, dtype) for number in numbers]
+    )
     return result
 
 
@@ -252,7 +254,7 @@ def _SOFTPLUS_BACKWARD_KERNEL(g: Any, x: Any, beta: Any, threshold: Any) -> Any:
 
 def _softplus(self: Array, *, beta: float, threshold: float) -> Array:
     if beta == _USUAL_BETA and threshold == _USUAL_THRESHOLD:
-        result: Array = _USUAL_SOFTPLUS_KERNEL.when(self)(self)
+        result: Array = _USUAL_SOFTPLUS_KERNEL.specialize(self)(self)
         return result
     return run_kernel(_SOFTPLUS_KERNEL, self, numbers=(beta, threshold))
 

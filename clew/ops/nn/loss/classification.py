@@ -295,7 +295,7 @@ def _by_rows(input: Tensor, target: Tensor, reduction: str, ignore_index: int) -
     """log_softmax and nll_loss of a matrix in one kernel; the graph has both, as always."""
     scores, classes = row_by_row(input._array), target._array
     safe, counts = _safe_classes(classes, scores.shape[1], ignore_index)
-    scores, losses = _CROSS_ENTROPY_KERNEL.when(scores)(scores, safe)
+    scores, losses = _CROSS_ENTROPY_KERNEL.specialize(scores)(scores, safe)
     state, params = local.state, {"reduction": reduction, "ignore_index": ignore_index}
     scored = LOG_SOFTMAX.output(state, (input,), {"dim": 1}, scores)
     loss = _reduced(losses, safe, counts, reduction)

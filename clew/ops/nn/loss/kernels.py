@@ -40,7 +40,7 @@ def _smooth_second_derivative(
 
 
 SMOOTH_DERIVATIVE = Row(
-    "_smooth_loss_slope",
+    "_smooth_loss_derivative",
     lambda self, target, *, scale, limit: run_kernel(
         _SMOOTH_DERIVATIVE, self, target, numbers=(scale, limit)
     ),
@@ -75,7 +75,7 @@ def _bce_second_derivative(g: Tensor, self: Tensor, target: Tensor) -> Tensor:
 
 
 BCE_DERIVATIVE = Row(
-    "_binary_cross_entropy_slope",
+    "_binary_cross_entropy_derivative",
     lambda self, target: run_kernel(_BCE_DERIVATIVE, self, target),
     grads={
         "self": _bce_second_derivative,

@@ -115,7 +115,7 @@ def binary_cross_entropy(
 
 
 def _logits_losses(self: Array, target: Array, pos_weight: Array | None) -> Array:
-    kernel = BCE_OF_LOGITS.when(self) if self.dtype is target.dtype else None
+    kernel = BCE_OF_LOGITS.specialize(self) if self.dtype is target.dtype else None
     if kernel is not None and pos_weight is None:
         losses: Array = kernel(self, target)
         return losses

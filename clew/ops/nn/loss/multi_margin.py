@@ -50,7 +50,7 @@ def _multi_margin(
     return reduced(losses, reduction, self.dtype)
 
 
-def _multi_margin_slope(
+def _multi_margin_derivative(
     self: Array, target: Array, weight: Array | None, *, p: int, margin: float
 ) -> Array:
     """The derivative of each row's loss."""
@@ -71,8 +71,8 @@ def _no_second_derivative(name: str) -> Callable[[Tensor], Tensor]:
     return formula
 
 
-MULTI_MARGIN_SLOPE = Op(
-    "multi_margin_slope", _multi_margin_slope,
+MULTI_MARGIN_DERIVATIVE = Op(
+    "multi_margin_derivative", _multi_margin_derivative,
     grads={"self": _no_second_derivative("multi_margin_loss_backward")},
 )  # fmt: skip
 
@@ -86,7 +86,7 @@ def _multi_margin_gradient(
     margin: float,
     reduction: str,
 ) -> Tensor:
-    slope: Tensor = MULTI_MARGIN_SLOPE(self, target, weight, p=p, margin=margin)
+    slope: Tensor = MULTI_MARGIN_DERIVATIVE(self, target, weight, p=p, margin=margin)
     each = spread(g, reduction, max(target._array.size, 1))
     return slope * (each.reshape(-1, 1) if reduction == "none" and self._array.ndim == 2 else each)
 
@@ -191,7 +191,7 @@ def _multilabel_margin(self: Array, target: Array, *, reduction: str) -> Array:
     return reduced(losses, reduction, self.dtype)
 
 
-def _multilabel_slope(self: Array, target: Array) -> Array:
+def _multilabel_derivative(self: Array, target: Array) -> Array:
     gaps, labels, x = _label_gaps(self, target)
     lacking = (gaps > 0).astype(x.dtype)
     slope = lacking.sum(axis=1)
@@ -200,14 +200,14 @@ def _multilabel_slope(self: Array, target: Array) -> Array:
     return (slope / max(x.shape[1], 1)).astype(self.dtype, copy=False).reshape(self.shape)
 
 
-MULTILABEL_SLOPE = Op(
-    "multilabel_margin_slope", _multilabel_slope,
+MULTILABEL_DERIVATIVE = Op(
+    "multilabel_margin_derivative", _multilabel_derivative,
     grads={"self": _no_second_derivative("multilabel_margin_loss_backward")},
 )  # fmt: skip
 
 
 def _multilabel_gradient(g: Tensor, self: Tensor, target: Tensor, reduction: str) -> Tensor:
-    slope: Tensor = MULTILABEL_SLOPE(self, target)
+    slope: Tensor = MULTILABEL_DERIVATIVE(self, target)
     rows = self._array.shape[0] if self._array.ndim == 2 else 1
     each = spread(g, reduction, max(rows, 1))
     return slope * (each.reshape(-1, 1) if reduction == "none" and self._array.ndim == 2 else each)
