@@ -68,6 +68,7 @@ NOT_SWEPT: dict[str, str] = {
     "a form with a number, a factor or in place of an operation that is swept": """
         acosh.in_place add.scaled addmm.scaled asinh.in_place atanh.in_place celu_on_result
         clamp.numbers clamp_max.number clamp_min.number copysign.number div.floor div.trunc
+        div.unrounded index_put_2
         elu_on_result eq.in_place fmod.number ge.in_place gt.in_place le.in_place
         leaky_relu_on_result lerp.number lt.in_place mul.number ne.in_place pow.of_number pow.tensor
         remainder.number remainder.of_number round.decimals rrelu_with_noise_on_result

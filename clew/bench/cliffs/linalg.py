@@ -36,11 +36,11 @@ def _systems(shape: str) -> dict[str, Build]:
         return lambda lu, b: c.t.linalg.lu_solve(lu, pivots, b), [factors.requires_grad_(), b]
 
     def lu_unpack(c: Inputs) -> Call:
-        factors, pivots = c.t.linalg.lu_factor(inputs(c)[0].detach())  # type: ignore[attr-defined]
+        factors, pivots = c.t.linalg.lu_factor(inputs(c)[0].detach())  # type: ignore[attr-defined]  # either library's tensor
         return lambda lu: c.t.lu_unpack(lu, pivots), [factors.requires_grad_()]
 
     def ldl_solve(c: Inputs) -> Call:
-        a, b = (each.detach() for each in inputs(c))  # type: ignore[attr-defined]
+        a, b = (each.detach() for each in inputs(c))  # type: ignore[attr-defined]  # either library's tensor
         factors, pivots = c.t.linalg.ldl_factor(a)
         return lambda b: c.t.linalg.ldl_solve(factors, pivots, b), [b]
 

@@ -164,7 +164,7 @@ def _step_stride(steps: Spans) -> int:
 
 def _gate_by_gate(rows: Array, gates: int = 4) -> Array:
     """(rows, 4 * size) as (4, rows, size), over the same memory."""
-    return rows.reshape(len(rows), gates, -1).swapaxes(0, 1)
+    return rows.reshape(len(rows), gates, rows.shape[1] // gates).swapaxes(0, 1)
 
 
 def lstm_backward(

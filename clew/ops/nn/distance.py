@@ -125,9 +125,11 @@ def _pair_indices(rows: int) -> tuple[Array, Array]:
 
 
 def _pdist(self: Array, *, p: float) -> Array:
+    rows, columns = self.shape
+    if rows < 2 or not columns:
+        return np.zeros(rows * (rows - 1) // 2, self.dtype)
     if p in pair_distances.NORMS:
         return pair_distances.distances(np.ascontiguousarray(self.T), p)
-    rows, columns = self.shape
     result = np.empty(rows * (rows - 1) // 2, self.dtype)
     done = 0
     for block in _row_blocks(rows, columns):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 import threading
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from clew.forking import add_lock
 
 Context = Any
 Flatten = Callable[[Any], tuple[Iterable[Any], Context]]
@@ -190,7 +193,7 @@ SERIALIZED: dict[type, SerializedNode] = {
     for each in (tuple, list, dict, OrderedDict, deque)
 }
 CONSTANT_NODES: set[type] = set()
-_lock = threading.Lock()
+_lock = add_lock(sys.modules[__name__], "_lock", threading.Lock)
 
 
 # -- more classes ----------------------------------------------------------------------------------
