@@ -65,6 +65,11 @@ def vmap(
     return wrapped
 
 
+def examples(args: tuple[Any, ...], in_dims: Dims, func: Callable[..., Any]) -> int:
+    """How many examples a call of `vmap(func, in_dims)` has."""
+    return _read_inputs(args, in_dims, func)[0]
+
+
 def name_of(func: Any) -> str:
     return str(getattr(func, "__name__", repr(func)))
 
@@ -252,7 +257,8 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
         torch.Size([3]) torch.Size([4, 3])
     """
     while isinstance(tensor, BatchedTensor):
-        tensor = tensor._physical
+        given = tensor._given
+        tensor = tensor._physical if given is None else given.tensor
         if not recurse:
             break
     return tensor

@@ -7,12 +7,16 @@ import os
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from clew import errors
+from clew import errors, version
 
 __all__ = [
     "ONNXProgram", "OnnxExporterError", "OperatorExportTypes", "TrainingMode", "export",
-    "is_in_onnx_export", "register_custom_op_symbolic", "unregister_custom_op_symbolic",
+    "is_in_onnx_export", "producer_name", "producer_version", "register_custom_op_symbolic",
+    "unregister_custom_op_symbolic",
 ]  # fmt: skip
+
+# Who would have written a file.
+producer_name, producer_version = "pytorch", version.api.partition("+")[0]
 
 
 class OnnxExporterError(RuntimeError):

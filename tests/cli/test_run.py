@@ -169,6 +169,36 @@ def test_functorch_makes_modules_functional(tmp_path: Path) -> None:
     assert run("program.py", cwd=tmp_path).stdout == theirs.stdout
 
 
+def test_functorch_has_its_other_modules(tmp_path: Path) -> None:
+    program = """
+        import torch
+        from functorch.einops import rearrange
+        from functorch.experimental import chunk_vmap, hessian, jacfwd, jvp
+        from functorch.experimental import functionalize, replace_all_batch_norm_modules_
+        from functorch.experimental.control_flow import cond
+
+        seen = []
+
+        def double(x):
+            seen.append(torch.func.debug_unwrap(x).shape)
+            return 2 * x
+
+        x = torch.arange(14.0).reshape(2, 7)
+        for chunks in (1, 2, 3, 20, 0):
+            try:
+                print(chunk_vmap(double, in_dims=1, out_dims=1, chunks=chunks)(x).tolist())
+            except RuntimeError as error:
+                print(str(error).splitlines()[0])
+        print(seen)
+        print(rearrange(x, "a b -> b a").shape)
+        print(hessian(torch.sin)(x[0, 1]), cond(True, torch.sin, torch.cos, (x[0],)))
+        """
+    path = write(tmp_path / "program.py", program)
+    theirs = subprocess.run([sys.executable, path], capture_output=True, text=True, check=True)
+    done = run("program.py", cwd=tmp_path)
+    assert done.stdout == theirs.stdout, done.stderr
+
+
 def test_a_program_that_may_export_to_onnx_runs(tmp_path: Path) -> None:
     write(
         tmp_path / "program.py",
@@ -176,6 +206,7 @@ def test_a_program_that_may_export_to_onnx_runs(tmp_path: Path) -> None:
         import torch.onnx
         from torch.onnx import OnnxExporterError, TrainingMode, is_in_onnx_export
         print(is_in_onnx_export(), TrainingMode.EVAL.value)
+        print(torch.onnx.producer_name, torch.onnx.producer_version)
         try:
             torch.onnx.export(torch.nn.Linear(2, 1), (torch.ones(1, 2),), "model.onnx",
                               opset_version=17, dynamo=False)
@@ -184,7 +215,7 @@ def test_a_program_that_may_export_to_onnx_runs(tmp_path: Path) -> None:
         """,
     )
     done = run("program.py", cwd=tmp_path)
-    expected = "False 0\ntorch.onnx.export: clew does not write ONNX files.\n"
+    expected = "False 0\npytorch 2.13.0\ntorch.onnx.export: clew does not write ONNX files.\n"
     assert done.stdout == expected, done.stderr
 
 

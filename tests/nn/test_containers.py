@@ -257,6 +257,23 @@ def test_parameter_dict(t: Any) -> Any:
 
 
 @twice
+def test_replicas(t: Any) -> Any:
+    told = []
+    for m in (
+        t.nn.ParameterList([t.ones(2), t.zeros(3)]), t.nn.ParameterDict({"b": t.ones(2)}),
+        t.nn.BatchNorm1d(2), t.nn.LSTM(1, 2), t.nn.Sequential(t.nn.Linear(1, 2)),
+    ):  # fmt: skip
+        replica = m._replicate_for_data_parallel()
+        told.append([type(replica).__name__, list(replica.state_dict()), list(m.state_dict())])
+        for name, p in m.named_parameters(recurse=False):
+            setattr(replica, name, p.view_as(p))
+            copied = getattr(replica, name)
+            told.append((name, copied.grad_fn is None, copied._base is p))
+        told.append(list(replica.children()) == list(m.children()))
+    return told
+
+
+@twice
 def test_order_of_parameter_dicts(t: Any) -> Any:
     pairs = [("b", t.ones(1)), ("a", t.ones(2))]
     sources = (dict(pairs), OrderedDict(pairs), pairs, t.nn.ParameterDict(OrderedDict(pairs)))

@@ -396,6 +396,16 @@ class Module(HookMethods, StateMethods, ConversionMethods, SearchMethods):
 
     # -- copying and printing ------------------------------------------------------------------
 
+    def _replicate_for_data_parallel(self: M) -> M:
+        """A module with the same parts and no parameters: whoever asks sets copies of them."""
+        replica = type(self).__new__(type(self))
+        replica._start_path()
+        replica.__dict__.update(self.__dict__)
+        replica._parameters = {}
+        replica._buffers = self._buffers.copy()
+        replica._modules = self._modules.copy()
+        return replica
+
     def __getstate__(self) -> Any:
         return self.__dict__.copy()
 
