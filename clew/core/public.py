@@ -20,7 +20,7 @@ from clew.core import overrides
 from clew.core.arguments import by_torch_names, explain, explained, typed
 from clew.core.casting import without_autocast
 from clew.core.inplace import become, bump_version, repeats_memory
-from clew.core.result_layout import laid_out
+from clew.core.result_layout import empty_as
 from clew.core.state import local
 from clew.core.storage import INFERENCE
 from clew.core.tensor import Tensor, tangents_of
@@ -266,8 +266,6 @@ def _store(result: Tensor, out: Tensor, warns: bool = True) -> None:
                 "zero elements with t.resize_(0).",
                 stacklevel=user_stacklevel(),
             )
-        # In the result's order in memory.
-        made = np.empty_like(result._array, out._array.dtype)
-        out._array = laid_out((result._array,), made) if made.ndim > 2 else made
+        out._array = empty_as(result._array, out._array.dtype)
     np.copyto(out._array, result._array, casting="unsafe")
     bump_version(out, "out=")

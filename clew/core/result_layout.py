@@ -26,6 +26,17 @@ def laid_out(operands: Sequence[Any], result: np.ndarray) -> np.ndarray:
     return _with_strides(result, wanted)
 
 
+def empty_as(result: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """New memory in the order of a result, with its strides where it has no gaps."""
+    made = np.empty_like(result, dtype)
+    if made.ndim < 3 or not made.size:
+        return made
+    if not is_gapless(result):
+        return laid_out((result,), made)
+    strides = [stride // result.itemsize * made.itemsize for stride in result.strides]
+    return _with_strides(made, tuple(strides))
+
+
 def in_common_order(all_strides: Sequence[Sequence[int]], result: np.ndarray) -> np.ndarray:
     """The result with its dimensions in the order that the operands' strides tell."""
     return _with_strides(result, _strides_in(_order(all_strides, result.shape), result))

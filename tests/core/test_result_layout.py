@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 from tests.twice import twice
@@ -43,6 +44,31 @@ def test_of_permuted_matrices(lib: Any) -> Any:
         turned = x.permute(order)
         row = lib.ones(turned.size(-1))
         seen += [(turned + row).stride(), (row + turned).stride(), (turned == row).stride()]
+    return seen
+
+
+@twice
+def test_of_dimensions_of_size_one(lib: Any) -> Any:
+    x = lib.ones(1, 1, 4, 12)[..., ::2]
+    seen = []
+    for order in itertools.permutations(range(4)):
+        turned = x.permute(order)
+        row = lib.ones(turned.size(-1))
+        for a, b in ((turned, turned), (turned, row), (row, turned)):
+            seen += [(a + b).stride(), lib.add(a, b, out=lib.empty(0)).stride()]
+            seen.append(lib.eq(a, b, out=lib.empty(0, dtype=lib.bool)).stride())
+        seen += [turned.exp().stride(), lib.exp(turned, out=lib.empty(0)).stride()]
+    return seen
+
+
+@twice
+def test_of_normalized_images_with_a_dimension_of_size_one(lib: Any) -> Any:
+    seen = []
+    for shape in ((1, 3, 2, 1), (2, 3, 2, 1), (2, 1, 2, 4), (3, 1, 2, 1)):
+        x = lib.arange(24.0)[: math.prod(shape)].reshape(shape).permute(0, 2, 1, 3)
+        for training in (True, False):
+            out = lib.nn.BatchNorm2d(2).train(training)(x)
+            seen.append((out.stride(), out))
     return seen
 
 

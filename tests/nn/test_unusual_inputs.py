@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import namedtuple
 from typing import Any
 
@@ -64,6 +65,17 @@ def test_where_the_last_bag_ends(m: Any) -> Any:
     for padding in (None, 0):
         bad = m.tensor([1, -1])
         seen.append(raised(F.embedding_bag, bad, table, m.tensor([0]), padding_idx=padding))
+    return seen
+
+
+@twice
+def test_a_bound_of_similarity_that_a_dtype_cannot_hold(m: Any) -> Any:
+    F, seen = m.nn.functional, []
+    dtypes = (m.float16, m.bfloat16, m.float32, m.float64, m.int64)
+    for first, second in itertools.product(dtypes, repeat=2):
+        for bound in (1e-8, 1e5, 1e24, 1e39):
+            x, y = m.full((3, 2), 2.0).to(first), m.full((3, 2), 2.0).to(second)
+            seen.append(outcome(F.cosine_similarity, x, y, 0, bound))
     return seen
 
 

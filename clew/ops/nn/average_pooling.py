@@ -20,7 +20,7 @@ from clew.core.public import public, with_out
 from clew.core.tensor import Tensor
 from clew.kernels.numpy import average_pool as kernel
 from clew.ops.define import out_checks
-from clew.ops.define.memory_layout import in_order
+from clew.ops.define.memory_layout import channels_last_order, in_order
 from clew.ops.nn.spatial import (
     Shape,
     batch_axis,
@@ -372,7 +372,12 @@ def _adaptive_average(dims: int, input: Tensor, output_size: Any) -> Tensor:
         )
     # A single window is a mean, which takes inputs of any rank that has the dimensions.
     if set(sizes) == {1}:
-        return input.mean(tuple(range(-1, -dims - 1, -1)), keepdim=True)
+        mean = input.mean(tuple(range(-1, -dims - 1, -1)), keepdim=True)
+        is_image = input._array.ndim == dims + 2 and not input._is_lifted
+        if not is_image or channels_last_order(input._array) is None:
+            return mean
+        channels = mean._array.shape[1]
+        return mean.as_strided_(mean.shape, (channels, 1, *(channels,) * dims))
     check_adaptive_input(name, dims, input, images_without_channels=dims == 2)
     if not input.dtype.is_floating_point:
         raise errors.no_kernel(name if dims == 2 else "adaptive_avg_pool3d_cpu", input.dtype)

@@ -178,6 +178,9 @@ def _in_format(array: Array) -> Array:
     """The input as the result will lie in memory: row by row, or with the channels last."""
     if array.flags.c_contiguous or channels_last_order(array) is not None:
         return array
+    # Strides along dimensions of size 1 may say nothing.
+    if array.ndim > 3 and _channels_last(array).flags.c_contiguous:
+        return array
     return row_by_row(array)
 
 

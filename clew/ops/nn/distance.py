@@ -19,6 +19,7 @@ from clew.observer import active
 from clew.ops.define.dims import wrap_dim
 from clew.ops.linalg.cdist import direction, is_largest
 from clew.ops.shape.views import broadcast_tensors
+from clew.ops.tensor.copying import scalar_as
 
 Array = np.ndarray
 
@@ -74,6 +75,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         )
     if eps < 0:
         raise RuntimeError(f"eps must be non-negative, got: {eps:g}" + errors.at_user_line())
+    # The bound is read in the dtype that sums are computed in.
+    scalar_as(eps, np.dtype(np.float32) if common.itemsize < 4 else common.np)
     # Floats are not converted: each norm is computed in its own dtype.
     floats = [x if x.dtype.category == dtypes.FLOAT else x.to(common) for x in (x1, x2)]
     first, second = broadcast_tensors(*floats)
@@ -88,7 +91,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 def _unit(vectors: Tensor, dim: int, eps: float) -> Tensor:
     size = vectors.norm(2, dim, keepdim=True).clone()
     # The gradient is that of the norm itself, also where the bound applies.
-    size.detach().clamp_min_(eps)
+    too_large = eps > 1 and eps > dtypes.finfo(size.dtype).max
+    size.detach().clamp_min_(math.inf if too_large else eps)
     return vectors / size
 
 

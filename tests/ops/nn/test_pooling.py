@@ -61,6 +61,18 @@ def test_strides_tell_the_format_of_a_single_channel(m: Any) -> Any:
 
 
 @twice
+def test_a_single_window_keeps_the_format(m: Any) -> Any:
+    F, seen = m.nn.functional, []
+    for x in _laid_out(m, 2):
+        seen.append(_strides(m, 2, lambda x: F.adaptive_avg_pool2d(x, 1)))
+        result = F.adaptive_avg_pool2d(x.requires_grad_(), (1, 1))
+        seen.append((result.grad_fn.name(), result._is_view()))
+    seen += [F.adaptive_avg_pool3d(x, 1).stride() for x in _laid_out(m, 3)]
+    images = m.vmap(lambda x: F.adaptive_avg_pool2d(x, 1))(_laid_out(m, 2)[0].unsqueeze(1))
+    return seen, images.shape
+
+
+@twice
 def test_formats_of_pooled_volumes(m: Any) -> Any:
     F = m.nn.functional
     forward = [
