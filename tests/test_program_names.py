@@ -126,7 +126,11 @@ REFUSED = (
     "distributed.all_reduce(lib.ones(2))", "nn.parallel.DistributedDataParallel(lib.nn.ReLU())",
     "set_deterministic_debug_mode('often')", "set_deterministic_debug_mode(3)",
     "random.fork_rng(devices=[0]).__enter__()",
-    "nn.attention.sdpa_kernel('fast').__enter__()",
+    "nn.attention.sdpa_kernel('fast').__enter__()", "cuda.Event()", "cuda.CUDAGraph()",
+    "cuda.graph(None)", "cuda.graph_pool_handle()", "cuda.FloatStorage(3)",
+    "cuda.ByteStorage.from_buffer(b'ab')", "cuda.make_graphed_callables(lib.nn.ReLU(), ())",
+    "set_default_tensor_type(lib.cuda.HalfTensor)",
+    "set_default_tensor_type('torch.cuda.FloatTensor')",
 )  # fmt: skip
 
 

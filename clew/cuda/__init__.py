@@ -31,6 +31,7 @@ from clew.cuda.streams import (
 )
 from clew.ops.create.legacy_constructors import CudaTensorType as _CudaTensorType
 from clew.ops.tensor.conversion import LEGACY_NAMES as _LEGACY_NAMES
+from clew.ops.tensor.legacy_storages import CUDA_CLASSES as _CUDA_STORAGES
 
 _initialized = False
 default_generators: tuple[Any, ...] = ()
@@ -67,8 +68,10 @@ class device:
         return None
 
 
-# `torch.cuda.FloatTensor` and the like: no tensor is of these types, and calling one raises.
+# `torch.cuda.FloatTensor`, `torch.cuda.FloatStorage` and the like: nothing is of these types, and
+# calling one raises.
 globals().update({name: _CudaTensorType(name) for name in _LEGACY_NAMES if "Complex" not in name})
+globals().update(_CUDA_STORAGES)
 
 
 def is_available() -> bool:

@@ -22,11 +22,11 @@ class CUDAGraph:
         >>> clew.cuda.CUDAGraph()
         Traceback (most recent call last):
         ...
-        RuntimeError: torch.cuda.CUDAGraph requires CUDA support...
+        RuntimeError: Tried to instantiate dummy base class CUDAGraph...
     """
 
     def __init__(self, keep_graph: bool = False) -> None:
-        _refuse("CUDAGraph")
+        _refuse("CUDAGraph", is_class=True)
 
 
 class graph:
@@ -42,7 +42,7 @@ class graph:
         >>> clew.cuda.graph(None)
         Traceback (most recent call last):
         ...
-        RuntimeError: torch.cuda.graph requires CUDA support...
+        RuntimeError: torch.cuda.Stream requires CUDA support...
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class graph:
         stream: Any = None,
         capture_error_mode: str = "global",
     ) -> None:
-        _refuse("graph")
+        _refuse("Stream")
 
 
 def graph_pool_handle() -> NoReturn:
@@ -62,9 +62,9 @@ def graph_pool_handle() -> NoReturn:
         >>> clew.cuda.graph_pool_handle()
         Traceback (most recent call last):
         ...
-        RuntimeError: torch.cuda.graph_pool_handle requires CUDA support...
+        RuntimeError: Tried to instantiate dummy base class _graph_pool_handle...
     """
-    _refuse("graph_pool_handle")
+    _refuse("_graph_pool_handle", is_class=True)
 
 
 def make_graphed_callables(
@@ -83,9 +83,9 @@ def make_graphed_callables(
         >>> clew.cuda.make_graphed_callables(nn.Identity(), ())
         Traceback (most recent call last):
         ...
-        RuntimeError: torch.cuda.make_graphed_callables requires CUDA support...
+        RuntimeError: Tried to instantiate dummy base class CUDAGraph...
     """
-    _refuse("make_graphed_callables")
+    _refuse("CUDAGraph", is_class=True)
 
 
 def is_current_stream_capturing() -> bool:

@@ -13,10 +13,14 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _refuse(name: str) -> NoReturn:
+def _refuse(name: str, is_class: bool = False) -> NoReturn:
+    """Raise PyTorch's error for a function, or for a class that its compiled part lacks."""
+    words = f"torch.cuda.{name} requires CUDA support"
+    if is_class:
+        words = f"Tried to instantiate dummy base class {name}"
     raise RuntimeError(
-        f"torch.cuda.{name} requires CUDA support. On the CPU every operation has ended when its "
-        "call returns: time it with time.perf_counter()." + errors.at_user_line()
+        f"{words}. On the CPU every operation has ended when its call returns: time it with "
+        "time.perf_counter()." + errors.at_user_line()
     )
 
 
@@ -50,13 +54,13 @@ class Event:
         >>> clew.cuda.Event(enable_timing=True)
         Traceback (most recent call last):
         ...
-        RuntimeError: torch.cuda.Event requires CUDA support...
+        RuntimeError: Tried to instantiate dummy base class Event...
     """
 
     def __init__(
         self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False
     ) -> None:
-        _refuse("Event")
+        _refuse("Event", is_class=True)
 
 
 class StreamContext:

@@ -169,16 +169,20 @@ class CudaTensorType(type):
         super().__init__(name, (), {})
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        raise TypeError(
-            f"type torch.cuda.{cls.__name__} not available. Torch not compiled with CUDA enabled: "
-            "tensors live on the CPU." + errors.at_user_line()
-        )
+        raise _no_cuda_type(cls.__name__)
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return False
 
     def __repr__(cls) -> str:
         return f"<class 'torch.cuda.{cls.__name__}'>"
+
+
+def _no_cuda_type(name: str) -> TypeError:
+    return TypeError(
+        f"type torch.cuda.{name} not available. Torch not compiled with CUDA enabled: tensors "
+        "live on the CPU." + errors.at_user_line()
+    )
 
 
 def _legacy_class(name: str, dtype: dtypes.dtype) -> TensorType:
@@ -210,6 +214,9 @@ def set_default_tensor_type(t: Any) -> None:
         "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
         "torch.set_default_dtype() and torch.set_default_device() as alternatives."
     )
+    if isinstance(t, CudaTensorType) or str(t).startswith("torch.cuda."):
+        name = t.__name__ if isinstance(t, type) else t
+        raise _no_cuda_type(name.removeprefix("torch.cuda."))
     kind = dtype_of_legacy(t)
     if not kind.is_floating_point:
         raise TypeError(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 from clew import errors
+from clew.backend import device as devices
 from clew.backend import dtypes
 from clew.ops.tensor.storage_memory import copied_buffer
 from clew.ops.tensor.typed_storage import EXPECTED, TypedStorage, typed, warn_of_removal
@@ -106,4 +108,36 @@ LEGACY_CLASSES: dict[str, LegacyStorageType] = {
         {"element": dtype, "__module__": "torch", "__doc__": f"Storages of {dtype!r} elements."},
     )
     for dtype in WITH_CLASSES
+}
+
+
+def _not_for_cuda(name: str) -> Callable[..., NoReturn]:
+    def method(*args: Any, **kwargs: Any) -> NoReturn:
+        raise RuntimeError(f"{name}: Not available for CUDA storage" + errors.at_user_line())
+
+    return method
+
+
+class CudaStorageType(type):
+    """The class of legacy classes for storages on a GPU: calling one raises, and nothing is one."""
+
+    def __new__(cls, name: str, dtype: dtypes.dtype) -> CudaStorageType:
+        return super().__new__(cls, name, (), {"__module__": "torch.cuda", "dtype": dtype})
+
+    def __init__(cls, name: str, dtype: dtypes.dtype) -> None:
+        super().__init__(name, (), {})
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        raise devices.no_such_device(devices.device("cuda"))
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return False
+
+    from_buffer = _not_for_cuda("from_buffer")
+    _new_with_weak_ptr = _not_for_cuda("_new_with_weak_ptr")
+    _new_shared_filename = _not_for_cuda("_new_shared_filename")
+
+
+CUDA_CLASSES: dict[str, CudaStorageType] = {
+    name: CudaStorageType(name, kind.element) for name, kind in LEGACY_CLASSES.items()
 }
