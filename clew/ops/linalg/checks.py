@@ -99,3 +99,11 @@ def refuse_indefinite(name: str, info: np.ndarray) -> None:
             f"positive-definite (the leading minor of order {order} is not positive-definite)."
             + errors.at_user_line()
         )
+
+
+def warn_of_newer(name: str, newer: str) -> None:
+    """Warn, once in a process, of a function that has a newer form in `torch.linalg`."""
+    errors.warn_once(
+        f"torch.{name} is deprecated in favor of torch.linalg.{newer} and will be removed in a "
+        "future PyTorch release."
+    )

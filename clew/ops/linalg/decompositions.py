@@ -5,7 +5,7 @@ rotation). Gradients are those of losses that do not depend on that choice; for 
 vectors this is checked, as PyTorch does.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, every_value, wrap
 from clew.kernels.numpy import lapack
+from clew.ops.define import return_types
 from clew.ops.define.out_checks import exact
 from clew.ops.linalg.checks import (
     LinAlgError,
@@ -28,23 +29,6 @@ from clew.ops.linalg.solve import solve
 
 Array = np.ndarray
 Grads = tuple[Tensor | None, ...]
-
-
-class svd_result(NamedTuple):
-    U: Tensor
-    S: Tensor
-    Vh: Tensor
-
-
-class old_svd_result(NamedTuple):
-    U: Tensor
-    S: Tensor
-    V: Tensor
-
-
-class eigh_result(NamedTuple):
-    eigenvalues: Tensor
-    eigenvectors: Tensor
 
 
 def with_diagonal(matrices: Tensor, diagonal: Tensor | None) -> Tensor:
@@ -188,7 +172,9 @@ def _check_svd(A: Tensor) -> None:
 
 
 @casts(FLOAT32)
-def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> svd_result:
+def svd(
+    A: Tensor, full_matrices: bool = True, *, driver: str | None = None
+) -> return_types.linalg_svd:
     """`A = U diag(S) Vh` with orthonormal U and Vh and falling S >= 0.
 
     Args:
@@ -210,7 +196,7 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
             "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with "
             "cuSOLVER backend." + errors.at_user_line()
         )
-    return svd_result(*LINALG_SVD(A, full_matrices=bool(full_matrices)))
+    return return_types.linalg_svd(*LINALG_SVD(A, full_matrices=bool(full_matrices)))
 
 
 @casts(FLOAT32)
@@ -232,7 +218,7 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
 
 
 @public(name="svd", accept=exact)
-def _old_svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> old_svd_result:
+def _old_svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> return_types.svd:
     """The singular value decomposition with V instead of Vh; `linalg.svd` is its newer form.
 
     Args:
@@ -253,11 +239,11 @@ def _old_svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> old_s
         )
     if compute_uv:
         U, S, Vh = svd(input, full_matrices=not some)
-        return old_svd_result(U, S, Vh.mH)
+        return return_types.svd(U, S, Vh.mH)
     rows, columns = input._array.shape[-2:]
     batch, dtype = input._array.shape[:-2], input._array.dtype
     zeros = [wrap(np.zeros((*batch, n, n), dtype)) for n in (rows, columns)]
-    return old_svd_result(zeros[0], svdvals(input), zeros[1])
+    return return_types.svd(zeros[0], svdvals(input), zeros[1])
 
 
 # -- eigenvalues ---------------------------------------------------------------------------------
@@ -294,7 +280,7 @@ LINALG_EIGH = Op("linalg_eigh", _eigh, outputs=2, grads={"self": _eigh_grad})
 
 
 @casts(FLOAT32)
-def eigh(A: Tensor, UPLO: str = "L") -> eigh_result:
+def eigh(A: Tensor, UPLO: str = "L") -> return_types.linalg_eigh:
     """Eigenvalues (rising) and eigenvectors of symmetric or Hermitian matrices.
 
     Args:
@@ -315,7 +301,7 @@ def eigh(A: Tensor, UPLO: str = "L") -> eigh_result:
             f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}" + errors.at_user_line()
         )
     require_kernel("linalg_eigh_cpu", A)
-    return eigh_result(*LINALG_EIGH(A, UPLO=UPLO.upper()))
+    return return_types.linalg_eigh(*LINALG_EIGH(A, UPLO=UPLO.upper()))
 
 
 @casts(FLOAT32)
@@ -374,7 +360,7 @@ def _check_eig(name: str, A: Tensor) -> None:
 
 
 @casts(FLOAT32)
-def eig(A: Tensor) -> eigh_result:
+def eig(A: Tensor) -> return_types.linalg_eig:
     """Eigenvalues and eigenvectors of square matrices, always complex.
 
     Args:
@@ -386,7 +372,7 @@ def eig(A: Tensor) -> eigh_result:
         tensor([2.+0.j, 3.+0.j])
     """
     _check_eig("linalg.eig", A)
-    return eigh_result(*LINALG_EIG(A))
+    return return_types.linalg_eig(*LINALG_EIG(A))
 
 
 @casts(FLOAT32)
@@ -401,4 +387,4 @@ def eigvals(A: Tensor) -> Tensor:
         tensor([2.+0.j, 3.+0.j])
     """
     _check_eig("linalg.eigvals", A)
-    return eigh_result(*LINALG_EIG(A)).eigenvalues
+    return LINALG_EIG(A)[0]

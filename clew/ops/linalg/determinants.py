@@ -1,7 +1,6 @@
 """Determinants and their logarithms: det, slogdet, logdet."""
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
@@ -9,6 +8,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
+from clew.ops.define import return_types
 from clew.ops.define.out_checks import exact
 from clew.ops.linalg.checks import (
     refuse_low_precision,
@@ -20,11 +20,6 @@ from clew.ops.linalg.inverse import inv_ex
 from clew.ops.linalg.solve import solve
 
 Array = np.ndarray
-
-
-class slogdet_result(NamedTuple):
-    sign: Tensor
-    logabsdet: Tensor
 
 
 def _cofactors(self: Array, g: Array) -> Array:
@@ -104,7 +99,7 @@ def det(A: Tensor) -> Tensor:
 
 
 @public(accept=exact)
-def slogdet(A: Tensor) -> slogdet_result:
+def slogdet(A: Tensor) -> return_types.linalg_slogdet:
     """The sign (or phase) of the determinant and the logarithm of its absolute value.
 
     Where the determinant would overflow, this does not.
@@ -120,7 +115,7 @@ def slogdet(A: Tensor) -> slogdet_result:
     require_square("linalg.slogdet", A)
     require_inexact("linalg.slogdet", A)
     refuse_low_precision("linalg.slogdet", A)
-    return slogdet_result(*LINALG_SLOGDET(A))
+    return return_types.linalg_slogdet(*LINALG_SLOGDET(A))
 
 
 @public(out=False)

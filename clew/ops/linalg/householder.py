@@ -1,6 +1,6 @@
 """householder_product, geqrf, ormqr: QR as Householder reflections, and their products."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.numpy import lapack
+from clew.ops.define import return_types
 from clew.ops.define.out_checks import castable, input_dtype
 from clew.ops.linalg.checks import require_kernel
 from clew.ops.linalg.solve import solve_triangular
@@ -86,11 +87,6 @@ def _identity(like: Tensor, rows: int, columns: int) -> Tensor:
     return wrap(np.eye(rows, columns, dtype=like._array.dtype))
 
 
-class geqrf_result(NamedTuple):
-    a: Tensor
-    tau: Tensor
-
-
 def _no_derivative(g: Any) -> Tensor:
     raise NotImplementedError(
         "the derivative for 'geqrf' is not implemented.\n  linalg.qr has one."
@@ -119,7 +115,7 @@ GEQRF = Op("geqrf", _geqrf, outputs=2, grads={"self": _no_derivative})
 
 @public(checked=True)
 @casts(FLOAT32)
-def geqrf(input: Tensor) -> geqrf_result:
+def geqrf(input: Tensor) -> return_types.geqrf:
     """The QR decomposition in LAPACK's compact form: R, and the reflections whose product is Q.
 
     Args:
@@ -140,7 +136,7 @@ def geqrf(input: Tensor) -> geqrf_result:
             "torch.geqrf: input must have at least 2 dimensions." + errors.at_user_line()
         )
     require_kernel("geqrf_cpu", input)
-    return geqrf_result(*GEQRF(input))
+    return return_types.geqrf(*GEQRF(input))
 
 
 @public(checked=True, out=input_dtype(_ormqr_out_words, may_alias=True))

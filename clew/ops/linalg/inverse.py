@@ -1,12 +1,11 @@
 """Inverses of square matrices: inv, inv_ex."""
 
-from typing import NamedTuple
-
 from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, every_value
 from clew.kernels.numpy import lapack
+from clew.ops.define import return_types
 from clew.ops.define.out_checks import exact
 from clew.ops.define.rows import require_tensors
 from clew.ops.linalg.checks import (
@@ -15,11 +14,6 @@ from clew.ops.linalg.checks import (
     require_inexact,
     require_square,
 )
-
-
-class inv_ex_result(NamedTuple):
-    inverse: Tensor
-    info: Tensor
 
 
 def _inverse_grad(g: tuple[Tensor | None, ...], out0: Tensor) -> Tensor | None:
@@ -35,7 +29,7 @@ LINALG_INV_EX = Op(
 
 
 @casts(FLOAT32)
-def inv_ex(A: Tensor, *, check_errors: bool = False) -> inv_ex_result:
+def inv_ex(A: Tensor, *, check_errors: bool = False) -> return_types.linalg_inv_ex:
     """The inverse, and for each matrix 0 or the number of its zero pivot.
 
     Args:
@@ -51,7 +45,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> inv_ex_result:
     require_square("linalg.inv", A)
     require_inexact("linalg.inv", A)
     refuse_low_precision("linalg.inv", A)
-    result = inv_ex_result(*LINALG_INV_EX(A))
+    result = return_types.linalg_inv_ex(*LINALG_INV_EX(A))
     if check_errors:
         refuse_singular("linalg.inv_ex", every_value(result.info))
     return result

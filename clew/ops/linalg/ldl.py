@@ -1,6 +1,6 @@
 """LDL factors of symmetric matrices that need not be positive-definite, and solving by them."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.tensor import Tensor, every_value
 from clew.kernels.numpy import ldl
+from clew.ops.define import return_types
 from clew.ops.define.out_checks import input_dtype
 from clew.ops.linalg.checks import (
     failed_matrix,
@@ -18,17 +19,6 @@ from clew.ops.linalg.checks import (
 )
 
 Array = np.ndarray
-
-
-class ldl_factor_result(NamedTuple):
-    LD: Tensor
-    pivots: Tensor
-
-
-class ldl_factor_ex_result(NamedTuple):
-    LD: Tensor
-    pivots: Tensor
-    info: Tensor
 
 
 def _no_factor_derivative(g: Any) -> Tensor:
@@ -64,7 +54,7 @@ def first_of_input_dtype(args: tuple[Any, ...], kwargs: dict[str, Any], out: Any
 
 def ldl_factor_ex(
     A: Tensor, *, hermitian: bool = False, check_errors: bool = False
-) -> ldl_factor_ex_result:
+) -> return_types.linalg_ldl_factor_ex:
     """`ldl_factor` that tells of zero pivots in a third tensor instead of raising.
 
     Args:
@@ -84,13 +74,13 @@ def ldl_factor_ex(
     require_inexact(name, A)
     if A._array.size:
         require_kernel("ldl_factor_kernel_cpu", A)
-    result = ldl_factor_ex_result(*LINALG_LDL_FACTOR_EX(A, hermitian=bool(hermitian)))
+    result = return_types.linalg_ldl_factor_ex(*LINALG_LDL_FACTOR_EX(A, hermitian=bool(hermitian)))
     if check_errors:
         _refuse_zero_pivot(name, every_value(result.info))
     return result
 
 
-def ldl_factor(A: Tensor, *, hermitian: bool = False) -> ldl_factor_result:
+def ldl_factor(A: Tensor, *, hermitian: bool = False) -> return_types.linalg_ldl_factor:
     """L and D with P A Pᵀ = L D Lᵀ, for symmetric matrices that need not be positive-definite.
 
     Args:
@@ -108,7 +98,7 @@ def ldl_factor(A: Tensor, *, hermitian: bool = False) -> ldl_factor_result:
     """
     result = ldl_factor_ex(A, hermitian=hermitian)
     _refuse_zero_pivot("torch.linalg.ldl_factor", every_value(result.info))
-    return ldl_factor_result(result.LD, result.pivots)
+    return return_types.linalg_ldl_factor(result.LD, result.pivots)
 
 
 def _refuse_zero_pivot(name: str, info: Array) -> None:

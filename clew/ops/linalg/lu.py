@@ -1,7 +1,7 @@
 """LU factors with partial pivoting: lu, lu_factor, lu_unpack, lu_solve."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -11,30 +11,14 @@ from clew.core.op import Op
 from clew.core.public import deliver, public
 from clew.core.tensor import Tensor, every_value, wrap
 from clew.kernels.numpy import lapack
+from clew.ops.define import return_types
 from clew.ops.define.out_checks import exact
-from clew.ops.linalg.checks import failed_matrix, require_kernel
+from clew.ops.linalg.checks import failed_matrix, require_kernel, warn_of_newer
 from clew.ops.linalg.solve import solve_triangular
 from clew.ops.shape.joining import cat
 
 Array = np.ndarray
 Grads = tuple[Tensor | None, ...]
-
-
-class lu_result(NamedTuple):
-    P: Tensor
-    L: Tensor
-    U: Tensor
-
-
-class lu_factor_result(NamedTuple):
-    LU: Tensor
-    pivots: Tensor
-
-
-class lu_factor_ex_result(NamedTuple):
-    LU: Tensor
-    pivots: Tensor
-    info: Tensor
 
 
 # -- the gradient of a factorization -------------------------------------------------------------
@@ -125,7 +109,7 @@ def _check_lu(name: str, A: Tensor, pivot: bool) -> None:
         )
 
 
-def lu(A: Tensor, *, pivot: bool = True) -> lu_result:
+def lu(A: Tensor, *, pivot: bool = True) -> return_types.linalg_lu:
     """P, L, U with `A = P L U`: a permutation, a unit lower and an upper triangle.
 
     Args:
@@ -143,7 +127,7 @@ def lu(A: Tensor, *, pivot: bool = True) -> lu_result:
     """
     _check_lu("linalg.lu", A, pivot)
     P, L, U = LINALG_LU(A)
-    return lu_result(P.detach(), L, U)
+    return return_types.linalg_lu(P.detach(), L, U)
 
 
 PERMUTATION = Op(
@@ -183,7 +167,7 @@ LINALG_LU_FACTOR_EX = Op(
 
 def lu_factor_ex(
     A: Tensor, *, pivot: bool = True, check_errors: bool = False
-) -> lu_factor_ex_result:
+) -> return_types.linalg_lu_factor_ex:
     """L and U in one tensor, the pivots, and for each matrix 0 or the number of its zero pivot.
 
     Args:
@@ -197,13 +181,13 @@ def lu_factor_ex(
         tensor(1, dtype=torch.int32)
     """
     _check_lu("torch.lu_factor", A, pivot)
-    result = lu_factor_ex_result(*LINALG_LU_FACTOR_EX(A))
+    result = return_types.linalg_lu_factor_ex(*LINALG_LU_FACTOR_EX(A))
     if check_errors:
         _refuse_zero_pivot("torch.linalg.lu_factor_ex", every_value(result.info))
     return result
 
 
-def lu_factor(A: Tensor, *, pivot: bool = True) -> lu_factor_result:
+def lu_factor(A: Tensor, *, pivot: bool = True) -> return_types.linalg_lu_factor:
     """L and U in one tensor, and the pivots, counted from 1.
 
     Args:
@@ -220,7 +204,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> lu_factor_result:
     """
     result = lu_factor_ex(A, pivot=pivot)
     _refuse_zero_pivot("torch.linalg.lu_factor", every_value(result.info))
-    return lu_factor_result(result.LU, result.pivots)
+    return return_types.linalg_lu_factor(result.LU, result.pivots)
 
 
 def _refuse_zero_pivot(name: str, info: Array) -> None:
@@ -254,10 +238,11 @@ def _old_lu(
         >>> pivots
         tensor([2, 2], dtype=torch.int32)
     """
+    warn_of_newer("lu", "lu_factor / torch.linalg.lu_factor_ex")
     found = lu_factor_ex(A, pivot=pivot)
     if not get_infos:
         _refuse_zero_pivot("torch.linalg.lu_factor", every_value(found.info))
-    results = found if get_infos else found[:2]
+    results = return_types._lu_with_info(*found) if get_infos else found[:2]
     if out is None:
         return results
     if not isinstance(out, (tuple, list)):
@@ -303,7 +288,7 @@ LU_UNPACK = Op("lu_unpack", _unpack, outputs=3, grads={"LU_data": _unpack_grad})
 @public(method=False, accept=exact)
 def lu_unpack(
     LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
-) -> lu_result:
+) -> return_types.lu_unpack:
     """P, L and U from what `lu_factor` gives; parts not asked for are empty.
 
     Args:
@@ -337,7 +322,7 @@ def lu_unpack(
     empty = np.empty(0, LU_data._array.dtype)
     if not unpack_data:
         L, U = wrap(empty), wrap(empty)
-    return lu_result(P.detach() if unpack_pivots else wrap(empty), L, U)
+    return return_types.lu_unpack(P.detach() if unpack_pivots else wrap(empty), L, U)
 
 
 # -- lu_solve ------------------------------------------------------------------------------------
@@ -452,4 +437,5 @@ def _old_lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
         tensor([[1.],
                 [1.]])
     """
+    warn_of_newer("lu_solve", "lu_solve")
     return lu_solve(LU_data, LU_pivots, b)

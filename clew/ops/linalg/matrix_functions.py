@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, every_value, wrap
 from clew.kernels.numpy import lapack
+from clew.ops.define import return_types
 from clew.ops.define.out_checks import castable
 from clew.ops.linalg.checks import (
     refuse_singular,
@@ -25,13 +26,6 @@ from clew.ops.linalg.inverse import inv, inv_ex
 from clew.ops.linalg.solve import solve
 
 Array = np.ndarray
-
-
-class lstsq_result(NamedTuple):
-    solution: Tensor
-    residuals: Tensor
-    rank: Tensor
-    singular_values: Tensor
 
 
 # -- pseudo-inverse ------------------------------------------------------------------------------
@@ -203,7 +197,7 @@ LINALG_LSTSQ = Op("linalg_lstsq", _lstsq, outputs=4, joint=_lstsq_grads)
 @casts(FLOAT32)
 def lstsq(
     A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None
-) -> lstsq_result:
+) -> return_types.linalg_lstsq:
     """X that minimises the norm of A X - B, with residuals, rank and singular values of A.
 
     Args:
@@ -251,7 +245,7 @@ def lstsq(
             "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)"
             + errors.at_user_line()
         )
-    found = lstsq_result(*LINALG_LSTSQ(A, right, rcond=rcond, driver=driver))
+    found = return_types.linalg_lstsq(*LINALG_LSTSQ(A, right, rcond=rcond, driver=driver))
     result = found._replace(singular_values=found.singular_values.detach())
     return result._replace(solution=result.solution.squeeze(-1)) if vector else result
 

@@ -1,7 +1,5 @@
 """The QR decomposition."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from clew import errors
@@ -10,20 +8,17 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.numpy import lapack
+from clew.ops.define import return_types
 from clew.ops.define.out_checks import exact
 from clew.ops.linalg.checks import (
     require_inexact,
     require_kernel,
     require_matrices,
+    warn_of_newer,
 )
 from clew.ops.linalg.decompositions import Array, Grads, with_diagonal
 from clew.ops.linalg.solve import solve_triangular
 from clew.ops.shape.joining import cat
-
-
-class qr_result(NamedTuple):
-    Q: Tensor
-    R: Tensor
 
 
 def _qr(self: Array, *, mode: str) -> tuple[Array, Array]:
@@ -79,7 +74,7 @@ LINALG_QR = Op("linalg_qr", _qr, outputs=2, grads={"self": _qr_grad})
 
 
 @casts(FLOAT32)
-def qr(A: Tensor, mode: str = "reduced") -> qr_result:
+def qr(A: Tensor, mode: str = "reduced") -> return_types.linalg_qr:
     """`A = Q R` with orthonormal columns in Q and an upper triangle R.
 
     Args:
@@ -100,11 +95,11 @@ def qr(A: Tensor, mode: str = "reduced") -> qr_result:
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), "
             "'r', or 'complete'" + errors.at_user_line()
         )
-    return qr_result(*LINALG_QR(A, mode=mode))
+    return return_types.linalg_qr(*LINALG_QR(A, mode=mode))
 
 
 @public(name="qr", accept=exact)
-def _old_qr(input: Tensor, some: bool = True) -> qr_result:
+def _old_qr(input: Tensor, some: bool = True) -> return_types.qr:
     """The QR decomposition; `linalg.qr` is its newer form.
 
     Args:
@@ -116,4 +111,5 @@ def _old_qr(input: Tensor, some: bool = True) -> qr_result:
         >>> Q.shape, R.shape
         (torch.Size([3, 2]), torch.Size([2, 2]))
     """
-    return qr(input, mode="reduced" if some else "complete")
+    warn_of_newer("qr", "qr")
+    return return_types.qr(*qr(input, mode="reduced" if some else "complete"))

@@ -4,7 +4,7 @@ Gradients follow from the defining equations: for A X = B, the gradient of B sol
 system, and the gradient of A is minus its outer product with X.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, every_value
 from clew.kernels.numpy import lapack
+from clew.ops.define import return_types
 from clew.ops.define.out_checks import castable, exact
 from clew.ops.define.rows import require_tensors
 from clew.ops.linalg.checks import (
@@ -24,24 +25,10 @@ from clew.ops.linalg.checks import (
     require_kernel,
     require_matrices,
     require_square,
+    warn_of_newer,
 )
 
 Array = np.ndarray
-
-
-class solve_ex_result(NamedTuple):
-    result: Tensor
-    info: Tensor
-
-
-class cholesky_ex_result(NamedTuple):
-    L: Tensor
-    info: Tensor
-
-
-class triangular_solve_result(NamedTuple):
-    solution: Tensor
-    cloned_coefficient: Tensor
 
 
 # -- general systems -----------------------------------------------------------------------------
@@ -102,7 +89,7 @@ def _check_system(name: str, a: tuple[int, ...], b: tuple[int, ...], left: bool)
 @casts(FLOAT32)
 def solve_ex(
     A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False
-) -> solve_ex_result:
+) -> return_types.linalg_solve_ex:
     """The solution of A X = B, and for each A 0 or the number of its zero pivot.
 
     Args:
@@ -130,7 +117,7 @@ def solve_ex(
     # A vector is one column, which cannot be multiplied from the left.
     _check_system("linalg.solve", a, (*b, 1) if vector else b, left)
     require_kernel("lu_cpu", A)
-    result = solve_ex_result(*LINALG_SOLVE_EX(A, B, left=left, vector=vector))
+    result = return_types.linalg_solve_ex(*LINALG_SOLVE_EX(A, B, left=left, vector=vector))
     if check_errors:
         refuse_unsolvable("torch.linalg.solve_ex", every_value(result.info))
     return result
@@ -221,7 +208,7 @@ def solve_triangular(
 @casts(FLOAT32)
 def triangular_solve(
     b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
-) -> triangular_solve_result:
+) -> return_types.triangular_solve:
     """The solution of A X = b for triangular A, and A itself (old form of `solve_triangular`).
 
     Args:
@@ -237,9 +224,10 @@ def triangular_solve(
         tensor([[1.],
                 [2.]])
     """
+    warn_of_newer("triangular_solve", "solve_triangular")
     matrix = A.mT if transpose else A
     solution = solve_triangular(matrix, b, upper=upper != transpose, unitriangular=unitriangular)
-    return triangular_solve_result(solution, A.clone())
+    return return_types.triangular_solve(solution, A.clone())
 
 
 # -- Cholesky ------------------------------------------------------------------------------------
@@ -281,7 +269,7 @@ CHOLESKY = Op(
 @casts(FLOAT32)
 def cholesky_ex(
     A: Tensor, *, upper: bool = False, check_errors: bool = False
-) -> cholesky_ex_result:
+) -> return_types.linalg_cholesky_ex:
     """The Cholesky factor, and for each matrix 0 or the order of the minor that is at fault.
 
     Args:
@@ -298,7 +286,7 @@ def cholesky_ex(
     require_square("linalg.cholesky", A)
     require_inexact("linalg.cholesky", A)
     require_kernel("cholesky_cpu", A)
-    result = cholesky_ex_result(*LINALG_CHOLESKY_EX(A, upper=bool(upper)))
+    result = return_types.linalg_cholesky_ex(*LINALG_CHOLESKY_EX(A, upper=bool(upper)))
     if check_errors:
         refuse_indefinite("linalg.cholesky_ex", every_value(result.info))
     return result
@@ -336,6 +324,7 @@ def _old_cholesky(input: Tensor, upper: bool = False) -> Tensor:
         tensor([[2., 1.],
                 [0., 2.]])
     """
+    warn_of_newer("cholesky", "cholesky")
     require_square("cholesky", input)
     require_kernel("cholesky_cpu", input)
     return CHOLESKY(input, upper=bool(upper))
