@@ -27,8 +27,8 @@ INTERNAL_PACKAGES = frozenset({"clew"}) | {
         "nn.parallel", "nn.utils", "ops", "ops.batching", "ops.create", "ops.define", "ops.index",
         "ops.linalg", "ops.nn", "ops.nn.activation", "ops.nn.loss", "ops.pointwise", "ops.reduce",
         "ops.shape", "ops.spectral", "ops.tensor", "optim", "optim.lr_scheduler", "profiler",
-        "serialization", "signal", "standin.functorch", "standin.torch", "utils", "utils.data",
-        "utils.data._utils", "utils.tensorboard",
+        "serialization", "signal", "standin.functorch", "standin.functorch.experimental",
+        "standin.torch", "utils", "utils.data", "utils.data._utils", "utils.tensorboard",
     )
 }  # fmt: skip
 # Those that are there for the names that packages built on PyTorch import.

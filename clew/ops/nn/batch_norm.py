@@ -179,9 +179,8 @@ def _in_format(array: Array) -> Array:
     if array.flags.c_contiguous or channels_last_order(array) is not None:
         return array
     # Strides along dimensions of size 1 may say nothing.
-    if array.ndim > 3 and _channels_last(array).flags.c_contiguous:
-        return array
-    return row_by_row(array)
+    is_last = array.ndim > 3 and _channels_last(array).flags.c_contiguous
+    return array if is_last else row_by_row(array)
 
 
 def _channels_last(array: Array) -> Array:

@@ -1,5 +1,5 @@
 """The old place of `torch.cond`."""
 
-from clew import cond
+from clew._higher_order_ops import cond
 
 __all__ = ["cond"]
