@@ -42,8 +42,11 @@ def flat_positions(shape: tuple[int, ...], key: tuple[Any, ...]) -> np.ndarray:
 def add_flat(target: np.ndarray, positions: np.ndarray, values: np.ndarray) -> np.ndarray:
     """`target.flat[positions] += values` with repeated positions counted each time.
 
-    The target is row-major; it is written to and returned.
+    The target is written to and returned; positions count in row-major order, whatever its strides.
     """
+    if not target.flags.c_contiguous:
+        target[...] = add_flat(np.array(target, order="C"), positions, values)
+        return target
     if target.dtype in LOW_PRECISION:
         if positions.size * _SPARSE < target.size:
             return _add_to_few(target, positions, values)
