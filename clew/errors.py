@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -439,6 +439,19 @@ def not_an_int(value: object) -> TypeError:
                 return wrong_argument(code.co_name, name, position, "int", value)
     # The wrapper around a function knows its arguments, and says the rest.
     return TypeError(f"argument 'dim' must be int, not {type(value).__name__}" + at_user_line())
+
+
+def no_overload(function: str, args: Iterable[Any], expected: str) -> TypeError:
+    """Arguments of types that no form of a function takes, where PyTorch has several forms."""
+    kinds = ", ".join(type(each).__name__ for each in args)
+    return TypeError(
+        f"{function}() received an invalid combination of arguments - got ({kinds}), but expected "
+        f"{expected}" + at_user_line()
+    )
+
+
+def no_dimensions(dim: int) -> IndexError:
+    return IndexError(f"Dimension specified as {dim} but tensor has no dimensions" + at_user_line())
 
 
 def wrong_argument(

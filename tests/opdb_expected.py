@@ -57,7 +57,6 @@ DEPARTURES: dict[tuple[str, str, str], str] = {
         "forward",
         "bfloat16",
     ): "mean and deviation are rounded as in torch, and where they cancel their last bit shows",
-    ("narrow_copy", "errors", "-"): "torch's words are of a check inside it that failed",
     (
         "svd_lowrank",
         "gradgrad",

@@ -37,6 +37,7 @@ from .opdb import (
     _selected,
     _spread,
     _variants,
+    assert_refused,
     comparable,
     full_name,
     op_db,
@@ -281,15 +282,15 @@ def _check_errors(op: Any, _dtype: torch.dtype | None) -> None:
             continue
         if not all(map(_representable, tensors_in((args, sample.kwargs)))):
             continue
-        _naming(sample, _same_refusal, op.op, ours, (args, sample.kwargs))
+        _naming(sample, _same_refusal, op.op, ours, (args, sample.kwargs), error_input.error_regex)
 
 
-def _same_refusal(theirs: Any, ours: Any, given: Any) -> None:
+def _same_refusal(theirs: Any, ours: Any, given: Any, words: str = "") -> None:
     ours_args, ours_kwargs = oracle.to_clew(given)
     _, expected = oracle.outcome(theirs, *given[0], **given[1])
     if expected is not None:
         _, actual = oracle.outcome(ours, *ours_args, **ours_kwargs)
-        oracle.assert_same_error(actual, expected)
+        assert_refused(actual, expected, words)
 
 
 def _check_rejected(op: Any, dtype: torch.dtype) -> None:

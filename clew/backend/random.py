@@ -124,12 +124,13 @@ def _check_uniform_bounds(kind: np.dtype[Any], low: float, high: float) -> None:
             raise RuntimeError(f"{name} is out of bounds for {BY_NUMPY[kind].c_name}")
     if low > high:
         raise RuntimeError(
-            f"uniform_ expects to return a [from, to) range, but found from={low} > to={high}"
+            f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}"
         )
     if high - low > largest:
         raise RuntimeError(
-            f"uniform_ expects to-from <= std::numeric_limits<{kind.name}>::max(), but found "
-            f"to={high} and from={low} which result in to-from to exceed the limit"
+            "uniform_ expects to-from <= std::numeric_limits<"
+            f"{BY_NUMPY[kind].scalar_name}>::max(), but found to={high:g} and "
+            f"from={low:g} which result in to-from to exceed the limit"
         )
 
 
@@ -156,7 +157,7 @@ def normal(
     """
     kind = np.dtype(dtype)
     if not std >= 0.0:
-        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     if kind in _REAL_OF_COMPLEX:
         real = _REAL_OF_COMPLEX[kind]
         # The two parts share the variance.
@@ -185,7 +186,7 @@ def log_normal(
 ) -> Array:
     """Draw numbers whose logarithm is normal."""
     if not std > 0.0:
-        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
     kind = _floating(dtype, "log_normal_cpu")
     normals = normal_pairs(generator, _length(shape), kind == _DOUBLE)
     normals = scale_and_shift(normals, std, mean)
@@ -202,7 +203,7 @@ def cauchy(
 ) -> Array:
     """Draw from the Cauchy distribution."""
     if not sigma > 0.0:
-        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
     kind = _continuous(dtype, "Cauchy")
     angles = math.pi * (generator.doubles(_length(shape)) - 0.5)
     tangents = libm(math.tan, angles) if kind == _DOUBLE else np.tan(angles)
@@ -214,7 +215,7 @@ def exponential(
 ) -> Array:
     """Draw from the exponential distribution of rate ``lambd``."""
     if not lambd > 0.0:
-        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
     kind = _continuous(dtype, "Exponential")
     negated = -generator.doubles(_length(shape))
     logs = libm(math.log1p, negated) if kind == _DOUBLE else np.log1p(negated)
@@ -224,7 +225,7 @@ def exponential(
 def geometric(generator: Generator, shape: Shape, dtype: npt.DTypeLike, p: float) -> Array:
     """Draw the number of trials, of probability ``p`` each, up to the first success."""
     if not 0.0 < p < 1.0:
-        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
     kind = np.dtype(dtype)
     if kind == np.bool_ or kind in _REAL_OF_COMPLEX:
         raise not_implemented("geometric_cpu", kind)
@@ -407,7 +408,7 @@ def bernoulli_scalar(
 ) -> Array:
     """Draw ones with probability ``p`` and zeros otherwise."""
     if not 0.0 <= p <= 1.0:
-        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
     if np.dtype(dtype) in _REAL_OF_COMPLEX:
         raise not_implemented("bernoulli_scalar_cpu_", np.dtype(dtype))
     return (generator.doubles(_length(shape)) < p).astype(dtype).reshape(shape)
@@ -467,7 +468,12 @@ def _check_multinomial(probs: Array, num_samples: int, replacement: bool) -> Non
     if probs.shape[-1] > 2**24:
         raise RuntimeError("number of categories cannot exceed 2^24")
     if not np.all((probs >= 0) & np.isfinite(probs)):
-        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+        if not replacement or num_samples == 1:
+            raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+        which = "< 0" if not np.all(probs >= 0) else "= infinity or NaN"
+        raise RuntimeError(
+            f"invalid multinomial distribution (encountering probability entry {which})"
+        )
     if not np.all(np.any(probs > 0, axis=-1)):
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
 

@@ -25,6 +25,8 @@ _UNCHECKED = {
     "antialias", "inplace", "mode", "padding_mode", "recompute_scale_factor", "reduce", "reduction",
     "return_indices", "size_average",
 }  # fmt: skip
+# Of these PyTorch has a form for each type of the argument, and says that none fits.
+_OVERLOADED = {"hsplit", "vsplit", "dsplit"}
 # Python's own words for a call without an argument that it needs.
 _LACKING = re.compile(r"([\w.]+)\(\) missing (\d+) required positional arguments?: ('.*)")
 # NumPy's names of arguments, which PyTorch takes as well.
@@ -170,6 +172,11 @@ def check_arguments(
         options = expected[name]
         if not any(_fits(value, kind, deep) for kind in options):
             words, element = _words(options), _wrong_element(value, options)
+            if function.__name__ in _OVERLOADED:
+                given_args = (*args, *kwargs.values())
+                raise errors.no_overload(
+                    function.__name__, given_args, f"'{name}' to be int or {words}"
+                ) from None
             raise errors.wrong_argument(
                 called or function.__name__, name, position, words, value, element
             ) from None

@@ -53,6 +53,7 @@ def conv_output_shape(
 ) -> Shape:
     """Shape (N, O, *L) of a convolution; raises where the arguments do not fit together."""
     dims = _check_ranks(input_shape, weight_shape)
+    window = Window.of(tuple(weight_shape[2:]), stride, padding, dilation, dims)
     _check_groups(weight_shape, groups)
     if input_shape[1] != weight_shape[1] * groups:
         raise RuntimeError(
@@ -60,7 +61,6 @@ def conv_output_shape(
             f"input{list(input_shape)} to have {weight_shape[1] * groups} channels, but got "
             f"{input_shape[1]} channels instead"
         )
-    window = Window.of(tuple(weight_shape[2:]), stride, padding, dilation, dims)
     counts = window.counts(input_shape[2:])
     if min(counts) < 1:
         padded = " x ".join(map(str, window.padded(input_shape[2:])))
@@ -84,6 +84,7 @@ def conv_transpose_output_shape(
 ) -> Shape:
     """Shape (N, C_out, *S) of a transposed convolution with weight (C_in, C_out/groups, *K)."""
     dims = _check_ranks(input_shape, weight_shape)
+    window = Window.of(tuple(weight_shape[2:]), stride, padding, dilation, dims)
     _check_groups(weight_shape, groups)
     if input_shape[1] != weight_shape[0]:
         raise RuntimeError(
@@ -91,7 +92,6 @@ def conv_transpose_output_shape(
             f"input{list(input_shape)} to have {weight_shape[0]} channels, but got "
             f"{input_shape[1]} channels instead"
         )
-    window = Window.of(tuple(weight_shape[2:]), stride, padding, dilation, dims)
     extra = expand(output_padding, dims, "output_padding")
     if min(extra) < 0:
         raise RuntimeError("negative output_padding is not supported")

@@ -433,8 +433,15 @@ def empty_permuted(
             f"i.e. len(size) = {len(shape)} is not equal to len(physical_layout) = {len(order)}"
             + errors.at_user_line()
         )
-    if sorted(order) != list(range(len(shape))):
-        raise RuntimeError("Duplicate dim not allowed in physical_layout" + errors.at_user_line())
+    for index, dim in enumerate(order):
+        if not 0 <= dim < len(shape):
+            raise RuntimeError(
+                f"Dimension out of range (expected to be between 0 and {len(shape) - 1}, but got "
+                f"{dim} at index {index}). Negative dimensions are not supported"
+                + errors.at_user_line()
+            )
+    if len(set(order)) != len(order):
+        raise RuntimeError("Duplicate dim not allowed" + errors.at_user_line())
     kind = float_dtype("empty_permuted", dtype, None)
     array = fill_unwritten(memory_layout.empty_in_order(shape, order, kind.np))
     return made("empty_permuted", array, options)

@@ -209,7 +209,7 @@ def range(
 def _spaced(function: str, start: Any, end: Any, steps: Any, kind: dtypes.dtype) -> np.ndarray:
     """Evenly spaced points, counted from the nearer end."""
     if not is_int(steps):
-        raise errors.wrong_argument(function, "steps", 3, "int", steps)
+        raise errors.no_overload(function, (start, end, steps), "an int for the number of steps")
     steps = int(steps)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative" + errors.at_user_line())

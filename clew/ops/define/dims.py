@@ -116,13 +116,13 @@ def infer_shape(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
         else:
             known *= n
     if unknown >= 0:
-        if known == 0:
+        if known == size == 0:
             raise RuntimeError(
                 f"cannot reshape tensor of 0 elements into shape {errors.shape_list(shape)} "
                 "because the unspecified dimension size -1 can be any value and is ambiguous"
                 + errors.at_user_line()
             )
-        if size % known == 0:
+        if known and size % known == 0:
             return (*shape[:unknown], size // known, *shape[unknown + 1 :])
     elif known == size:
         return shape

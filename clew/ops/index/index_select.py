@@ -236,9 +236,7 @@ def _check_sources(name: str, self: Tensor, dim: int, index: Tensor, source: Ten
         )
     if index._array.size != _rows_of(source, dim):
         if not source._array.ndim:
-            raise IndexError(
-                f"Dimension specified as {dim} but tensor has no dimensions" + errors.at_user_line()
-            )
+            raise errors.no_dimensions(dim)
         raise RuntimeError(
             f"{name}(): Number of indices ({index._array.size}) should be equal to "
             f"source.size(dim): ({_rows_of(source, dim)}), for dim: {dim}" + errors.at_user_line()

@@ -187,16 +187,6 @@ ADAPTIVE_ADJOINTS: dict[int, Op] = {
 # -- functions ---------------------------------------------------------------------------------
 
 
-def _check_volume(spatial: Shape, kernels: Shape) -> None:
-    """An average over a volume may not reach beyond it on both sides."""
-    if any(width > size for width, size in zip(kernels, spatial, strict=True)):
-        sizes, widths = (
-            " ".join(f"{letter}: {n}" for letter, n in zip(letters, each, strict=True))
-            for letters, each in (("THW", spatial), (("kT", "kH", "kW"), kernels))
-        )
-        raise failure(f"input image ({sizes}) smaller than kernel size ({widths})")
-
-
 def _average(
     name: str, dims: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any,
     ceil_mode: bool, count_include_pad: bool, divisor_override: int | None,
@@ -206,10 +196,10 @@ def _average(
     given = (kernel_size, stride, padding)
     plain = all(value is None or type(value) is int for value in given)
     kernels, steps, pads, _ = (_known_sizes if plain else pool_sizes)(name, dims, *given)
-    check_pool_rank(name, dims, input)
-    if dims == 3 and min(kernels) > 0:
-        _check_volume(input._array.shape[-3:], kernels)
-    _check_known(dims, input._array.shape, kernels, steps, pads, (1,) * dims, bool(ceil_mode))
+    shape = input._array.shape
+    if dims == 3:
+        check_pool_rank(dims, shape)
+    _check_known(name, shape, kernels, steps, pads, (1,) * dims, bool(ceil_mode))
     if divisor_override == 0:
         raise failure("divisor must be not zero")
     is_taken = input.dtype.is_floating_point and (dims == 2 or input.dtype.itemsize > 2)

@@ -29,6 +29,7 @@ from clew.ops.nn.convolution_arguments import (
     check_operands,
     check_rank,
     check_ranks,
+    check_weight_rank,
     per_axis,
     read_padding,
     read_pads,
@@ -309,8 +310,13 @@ def _forward_function(dims: int) -> Callable[..., Tensor]:
         axes = weight._array.ndim - 2
         steps = integers(function, "stride", stride)
         spacing = integers(function, "dilation", dilation)
-        if len(steps) != axes or axes != dims:
-            steps = per_axis("stride", steps if len(steps) > 1 else steps * dims, axes)
+        if axes != dims:
+            check_weight_rank(
+                function, input, weight, dims, groups, stride=stride, padding=padding,
+                dilation=dilation,
+            )  # fmt: skip
+        if len(steps) != axes:
+            steps = per_axis("stride", steps, axes)
         pads = read_padding(function, padding, weight, steps, spacing)
         spacing = per_axis("dilation", spacing, axes)
         batch, was_batched = batched(input, dims)
@@ -332,11 +338,17 @@ def _transposed_function(dims: int) -> Callable[..., Tensor]:
         check_rank(function, input, dims)
         axes = weight._array.ndim - 2
         steps = integers(function, "stride", stride)
-        steps = per_axis("stride", steps if len(steps) > 1 else steps * dims, axes)
+        spacing = integers(function, "dilation", dilation)
+        if axes != dims:
+            check_weight_rank(
+                function, input, weight, dims, groups, stride=stride, padding=padding,
+                dilation=dilation,
+            )  # fmt: skip
+        steps = per_axis("stride", steps, axes)
         pads = read_pads(function, padding, axes)
         extra = integers(function, "output_padding", output_padding)
         extra = per_axis("output_padding", extra, axes)
-        spacing = per_axis("dilation", integers(function, "dilation", dilation), axes)
+        spacing = per_axis("dilation", spacing, axes)
         batch, was_batched = batched(input, dims)
         result = _run_transposed(batch, weight, bias, steps, pads, extra, spacing, groups)
         return unbatched(result, was_batched)

@@ -9,7 +9,8 @@ from typing import Any
 from clew import errors
 from clew.backend import dtypes
 from clew.core.tensor import Tensor
-from clew.ops.nn.spatial import Shape, failure, integers
+from clew.kernels.numpy.im2col import Window
+from clew.ops.nn.spatial import Shape, failure, integers, located
 from clew.source import user_stacklevel
 
 Pads = tuple[int | tuple[int, int], ...]
@@ -46,6 +47,30 @@ def check_ranks(size: Shape, shape: Shape) -> None:
             f"{errors.shape_list(shape)}, but got {len(size)}-dimensional input of size "
             f"{errors.shape_list(size)} instead"
         )
+
+
+def check_weight_rank(
+    function: str, input: Tensor, weight: Tensor, dims: int, groups: int, **sizes: Any
+) -> None:
+    """Refuse a weight of another rank than the function's, in PyTorch's order."""
+    size, shape = input._array.shape, weight._array.shape
+    size = size if len(size) == dims + 2 else (1, *size)
+    axes = len(shape) - 2
+    if axes < 1:
+        raise failure("weight should have at least three dimensions")
+    if type(sizes["padding"]) is str:
+        check_ranks(size, shape)
+    if groups < 1:
+        raise failure("non-positive groups is not supported")
+    read = {}
+    for name, value in sizes.items():
+        # A number is one for each axis of the function, a list of one for each of the weight.
+        values = integers(function, name, value)
+        read[name] = per_axis(
+            name, values if isinstance(value, (list, tuple)) else values * dims, axes
+        )
+    located(Window.of)(shape[2:], dims=axes, **read)
+    check_ranks(size, shape)
 
 
 def check_operands(

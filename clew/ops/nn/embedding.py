@@ -199,9 +199,7 @@ def embedding(
         require_bool("scale_grad_by_freq", scale_grad_by_freq)
         require_bool("sparse", sparse)
     if not weight._array.ndim and weight.requires_grad and local.state.grad_enabled:
-        raise IndexError(
-            "Dimension specified as 0 but tensor has no dimensions" + errors.at_user_line()
-        )
+        raise errors.no_dimensions(0)
     if weight.dtype.is_complex:
         refuse_complex_history("embedding", weight)
     padding = -1 if padding_idx is None else padding_index(padding_idx, weight._array.shape[0])

@@ -191,8 +191,9 @@ def _max_pool(
     name = f"max_pool{dims}d"
     require_tensor(name, "input", 1, input)
     kernels, steps, pads, spacing = pool_sizes(name, dims, kernel_size, stride, padding, dilation)
-    check_pool_rank(name, dims, input)
-    check_pool_sizes(dims, input._array.shape, kernels, steps, pads, spacing, ceil_mode)
+    shape = input._array.shape
+    check_pool_rank(dims, shape)
+    check_pool_sizes(name, shape, kernels, steps, pads, spacing, ceil_mode)
     if input.dtype.category in (dtypes.BOOL, dtypes.COMPLEX):
         raise errors.no_kernel(name, input.dtype)
     result: Tensors = MAX[dims](
@@ -226,6 +227,13 @@ def _check_line(
     with_indices: bool,
 ) -> None:  # fmt: skip
     shape = input._array.shape
+    if with_indices:
+        if len(shape) not in (2, 3):
+            raise failure(
+                f"Expected 2 to 3 dimensions, but got {len(shape)}-dimensional tensor for argument "
+                "#1 'self' (while checking arguments for max_pool1d)"
+            )
+        return
     if len(shape) not in (2, 3) or 0 in shape[-2:]:
         raise failure(
             f"max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size "
@@ -245,7 +253,7 @@ def _check_line(
     count = kernel.pool_output_size(
         shape[-1], kernel_size, stride, padding, dilation, bool(ceil_mode)
     )
-    if count < 1 and not with_indices:
+    if count < 1:
         raise failure(f"max_pool1d() Invalid computed output size: {count}")
     if not input.dtype.is_floating_point:
         raise errors.no_kernel("max_pool1d_impl", input.dtype)

@@ -159,33 +159,36 @@ def pool_sizes(
     return kernel, steps, pads, _per_axis(name, "dilation", dilation, dims)
 
 
-def check_pool_rank(name: str, dims: int, input: Tensor) -> None:
-    """Pooling takes (N, C, *spatial) or (C, *spatial), of which only N may be zero."""
-    shape = input._array.shape
+def check_pool_rank(dims: int, shape: Shape) -> None:
+    """Pooling takes (N, C, *spatial) or (C, *spatial)."""
     if len(shape) not in (dims + 1, dims + 2):
         raise failure(
             f"non-empty {dims + 1}D or {dims + 2}D (batch mode) tensor expected for input, but "
             f"got: {errors.shape_list(shape)}"
         )
-    inner = shape[-dims - 1 :]
-    if 0 not in inner:
-        return
+
+
+def _check_pool_room(name: str, dims: int, shape: Shape) -> None:
+    """Of the sizes of an input, only that of the batch may be zero."""
     if dims == 2:
+        if len(shape) not in (3, 4) or 0 in shape[-3:]:
+            raise failure(
+                f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, "
+                f"but got:{errors.shape_list(shape)}"
+            )
+    elif 0 in shape[-4:]:
         raise failure(
-            f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, "
-            f"but got:{errors.shape_list(shape)}"
+            f"{name}(): Expected input's non-batch dimensions to have positive length, but input "
+            f"has a shape of {errors.shape_list(shape)}"
         )
-    raise failure(
-        f"{name}(): Expected input's non-batch dimensions to have positive length, but input has "
-        f"a shape of {errors.shape_list(shape)}"
-    )
 
 
 def check_pool_sizes(
-    dims: int, shape: Shape, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape,
+    name: str, shape: Shape, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape,
     ceil_mode: bool,
 ) -> None:  # fmt: skip
-    """Refuse windows that PyTorch refuses, in its words."""
+    """Refuse windows and inputs that PyTorch refuses, in its order and words."""
+    dims = len(kernel)
     if 0 in stride:
         raise failure("stride should not be zero")
     if min(kernel) < 1:
@@ -209,6 +212,10 @@ def check_pool_sizes(
             f"pad should be smaller than or equal to half of kernel size, but got "
             f"{_lettered('pad', padding)} {_lettered('k', kernel)}"
         )
+    _check_pool_room(name, dims, shape)
+    if name == "avg_pool3d" and any(k > n for k, n in zip(kernel, shape[-3:], strict=True)):
+        sizes = " ".join(f"{letter}: {n}" for letter, n in zip("THW", shape[-3:], strict=True))
+        raise failure(f"input image ({sizes}) smaller than kernel size ({_lettered('k', kernel)})")
     axes = zip(shape[-dims:], kernel, stride, padding, dilation, strict=True)
     counts = [pool_output_size(*axis, ceil_mode) for axis in axes]
     if min(counts) < 1:

@@ -317,6 +317,8 @@ def _chunk_cat(tensors: Any, dim: int, num_chunks: int) -> Tensor:
     """
     listed = list(tensors)
     _check_chunks(listed, num_chunks)
+    if dim < 0 and any(each._array.ndim != listed[0]._array.ndim for each in listed):
+        raise _unfit_chunks("non-negative dim when input tensors have different ndims")
     place = wrap_dim(dim, listed[0]._array.ndim)
     lengths = [each._array.shape[: place + 1] for each in listed]
     if any(len(each) <= place for each in lengths):

@@ -144,10 +144,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
             + errors.at_user_line()
         )
     if along and not input._array.ndim:
-        raise IndexError(
-            f"Dimension specified as {along[0]} but tensor has no dimensions"
-            + errors.at_user_line()
-        )
+        raise errors.no_dimensions(along[0])
     # Of nothing, PyTorch does not ask whether the dimensions are there.
     ndim, size = input._array.ndim, input._array.size
     wrapped = tuple(wrap_dim(dim, ndim) if size else 0 for dim in along)

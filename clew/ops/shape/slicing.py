@@ -217,6 +217,17 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
         >>> clew.narrow_copy(clew.tensor([1, 2, 3, 4]), dim=0, start=1, length=2)
         tensor([2, 3])
     """
+    shape = input._array.shape
+    if shape and dim >= len(shape):
+        raise RuntimeError(
+            "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false: "
+            f"dim is {dim} and the tensor has {len(shape)} dimensions" + errors.at_user_line()
+        )
+    if shape and length < 0:
+        raise RuntimeError(
+            f"start ({start}) + length ({length}) exceeds dimension size ({shape[dim]})."
+            + errors.at_user_line()
+        )
     return narrow(input, dim, start, length).clone()
 
 

@@ -306,9 +306,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """
     if not input._array.ndim:
         wrap_dim(dim, 0)
-        raise IndexError(
-            f"Dimension specified as {dim} but tensor has no dimensions" + errors.at_user_line()
-        )
+        raise errors.no_dimensions(dim)
     return tuple(UNBIND(input, dim=wrap_dim(dim, input._array.ndim)))
 
 
@@ -389,9 +387,8 @@ def _nd_split(name: str, least: int, dim: int, input: Tensor, given: Any) -> tup
     ndim = input._array.ndim
     if ndim < least:
         raise RuntimeError(
-            f"torch.{name} requires a tensor with at least {least} dimension"
-            f"{'s' if least > 1 or name == 'hsplit' else ''}, but got a tensor with {ndim} "
-            "dimensions!" + errors.at_user_line()
+            f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor "
+            f"with {ndim} dimensions!" + errors.at_user_line()
         )
     dim = dim if ndim > 1 or name != "hsplit" else 0
     if not isinstance(given, (list, tuple)) and (given <= 0 or input._array.shape[dim] % given):

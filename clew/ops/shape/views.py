@@ -286,7 +286,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     known = 1
     for n in sizes:
         known *= abs(n) if n == -1 else n
-    if -1 in sizes and not known:
+    if -1 in sizes and not known and not shape[dim]:
         raise RuntimeError(
             "unflatten got an unexpected error:\ncannot reshape tensor of 0 elements into shape "
             f"{errors.shape_list(sizes)} because the unspecified dimension size -1 can be any "

@@ -149,6 +149,9 @@ def _dims_and_sizes(input: Tensor, s: Any, dim: Any) -> tuple[Dims, list[int]]:
     ndim = len(shape)
     given = None if s is None else [s] if isinstance(s, int) else list(s)
     if dim is not None:
+        if not ndim and not (isinstance(dim, (list, tuple)) and not dim):
+            first = dim if isinstance(dim, int) else dim[0]
+            raise errors.no_dimensions(first)
         dims = tuple(wrap_dim(d, ndim) for d in ([dim] if isinstance(dim, int) else dim))
         if len(set(dims)) != len(dims):
             raise RuntimeError("FFT dims must be unique" + errors.at_user_line())

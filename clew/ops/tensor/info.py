@@ -35,9 +35,7 @@ def size(self: Tensor, dim: int | None = None) -> Any:
         raise (
             errors.dimension_out_of_range(dim, 0)
             if not -1 <= dim <= 0
-            else IndexError(
-                f"Dimension specified as {dim} but tensor has no dimensions" + errors.at_user_line()
-            )
+            else errors.no_dimensions(dim)
         )
     return shape[wrap_dim(dim, len(shape))]
 

@@ -284,6 +284,21 @@ def test_repeated_rows_are_added_up(width: int) -> None:
     oracle.assert_same(mine, x.index_put((index - 5,), rows, accumulate=True))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int64"])
+def test_adding_at_indices_reaches_memory_of_any_strides(dtype: str) -> None:
+    kind = getattr(torch, dtype)
+    whole = torch.arange(24).reshape(2, 3, 4).to(kind)
+    index = (long(1, 1, 0), long(2, 2, 0))
+    for order in ((2, 1, 0), (1, 2, 0), (0, 1, 2)):
+        x = whole.permute(order).contiguous().permute(2, 1, 0)
+        values = torch.arange(3 * x.shape[2]).reshape(-1, 3).to(kind).t()
+        mine, where = oracle.to_clew(x), oracle.to_clew(index)
+        expected = x.index_put(index, values, accumulate=True)
+        oracle.assert_same(mine.index_put(where, oracle.to_clew(values), True), expected)
+        mine.index_put_(where, oracle.to_clew(values), True)
+        oracle.assert_same(mine, expected)
+
+
 def test_accumulating_out_of_range_is_refused() -> None:
     for index in ((long(0), long(4)), (long(5),), (long(-6),)):
 
