@@ -220,8 +220,8 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     shape = input._array.shape
     if shape and dim >= len(shape):
         raise RuntimeError(
-            "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false: "
-            f"dim is {dim} and the tensor has {len(shape)} dimensions" + errors.at_user_line()
+            "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false. "
+            f"(dim is {dim}, and the tensor has {len(shape)} dimensions)" + errors.at_user_line()
         )
     if shape and length < 0:
         raise RuntimeError(
