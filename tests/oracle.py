@@ -123,7 +123,7 @@ def counterpart(function: Callable[..., Any]) -> Callable[..., Any]:
     if isinstance(function, types.FunctionType):
         return _retarget(function)
     if isinstance(function, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
-        return lookup(clew, str(function).split(".")[1])
+        return getattr(clew.ops.aten, str(function).split(".")[1])
     raise Missing(f"no counterpart is known for {function!r}")
 
 

@@ -10,6 +10,7 @@ import builtins
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from clew import errors
 from clew.backend import dtypes
 from clew.core.public import FUNCTIONS
 from clew.core.tensor import Tensor
@@ -31,14 +32,12 @@ from clew.ops.nn.average_pooling import (
     avg_pool2d,
     avg_pool3d,
 )
-from clew.ops.nn.batch_norm import batch_norm
 from clew.ops.nn.embedding import embedding
-from clew.ops.nn.group_norm import group_norm
-from clew.ops.nn.interpolate import interpolate
-from clew.ops.nn.layer_norm import layer_norm
+from clew.ops.nn.interpolate import RESIZING, interpolate
 from clew.ops.nn.loss.classification import cross_entropy, nll_loss
 from clew.ops.nn.loss.elementwise import huber_loss, l1_loss, mse_loss, smooth_l1_loss
 from clew.ops.nn.loss.likelihood import binary_cross_entropy, binary_cross_entropy_with_logits
+from clew.ops.nn.max_pooling import SCATTER
 from clew.ops.nn.padding import pad
 
 SIGNATURES: dict[str, Callable[..., Any]] = {
@@ -179,52 +178,28 @@ SIGNATURES["embedding"] = lambda weight, indices, padding_idx=-1, scale=False, s
 
 
 @_named
-def native_layer_norm(
-    input: Tensor,
-    normalized_shape: Sequence[int],
-    weight: Tensor | None,
-    bias: Tensor | None,
-    eps: float,
-) -> tuple[Tensor, Tensor, Tensor]:
-    dims = tuple(range(-len(normalized_shape), 0))
-    variance, average = FUNCTIONS["var_mean"](input, dims, correction=0, keepdim=True)
-    normal = layer_norm(input, tuple(normalized_shape), weight, bias, eps)
-    return normal, average, (variance + eps).rsqrt()
-
-
-@_named
-def native_group_norm(
+def _batch_norm_with_update(
     input: Tensor,
     weight: Tensor | None,
     bias: Tensor | None,
-    N: int,
-    C: int,
-    HxW: int,
-    group: int,
-    eps: float,
-) -> tuple[Tensor, Tensor, Tensor]:
-    rows = input.reshape(N, group, -1)
-    variance, average = FUNCTIONS["var_mean"](rows, (-1,), correction=0)
-    return group_norm(input, group, weight, bias, eps), average, (variance + eps).rsqrt()
-
-
-@_named
-def native_batch_norm(
-    input: Tensor,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    training: bool,
+    running_mean: Tensor,
+    running_var: Tensor,
     momentum: float,
     eps: float,
-) -> tuple[Tensor, Tensor, Tensor]:
-    out = batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
-    if not training:
-        return out, input.new_empty(0), input.new_empty(0)
-    dims = (0, *range(2, input.dim()))
-    variance, average = FUNCTIONS["var_mean"](input, dims, correction=0)
-    return out, average, (variance + eps).rsqrt()
+    **outs: Tensor,
+) -> tuple[Tensor, ...]:
+    found = FUNCTIONS["native_batch_norm"](
+        input, weight, bias, running_mean, running_var, True, momentum, eps
+    )
+    results = *found, input.new_empty(0, dtype=dtypes.uint8)
+    if outs and list(outs) != ["out", "save_mean", "save_invstd", "reserve"]:
+        raise RuntimeError(
+            "Overloaded torch operator invoked from Python failed to match any schema: out, "
+            "save_mean, save_invstd and reserve go together" + errors.at_user_line()
+        )
+    for out, result in zip(outs.values(), results):
+        out.resize_(result.shape).copy_(result)
+    return tuple(outs.values()) or results
 
 
 @_named
@@ -320,6 +295,29 @@ for _name, _mode in {
     _upsample(_name, _mode)
 
 
+@_named
+def _upsample_bilinear2d_aa(
+    input: Tensor,
+    output_size: Sequence[int] | None,
+    align_corners: bool,
+    scale_factors: Any = None,
+    scales_w: float | None = None,
+    *,
+    scales_h: float | None = None,
+) -> Tensor:
+    # One overload takes a list of factors, another one two numbers.
+    scales = scale_factors
+    if not isinstance(scales, (list, tuple, type(None))) or scales_h or scales_w:
+        scales = (scales_h if scales is None else scales, scales_w)
+    if output_size is None:
+        output_size = [int(n * each) for n, each in zip(input.shape[2:], scales)]
+    result: Tensor = RESIZING["bilinear", 2, True](
+        input, size=tuple(output_size), mode="bilinear", align_corners=align_corners,
+        scales=None if scales is None else tuple(scales), antialias=True,
+    )  # fmt: skip
+    return result
+
+
 # -- gradients -------------------------------------------------------------------------------------
 
 
@@ -351,3 +349,23 @@ def _log_softmax_backward_data(
     grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any
 ) -> Tensor:
     return (grad_output - output.exp() * grad_output.sum(dim, keepdim=True)).to(input_dtype)
+
+
+@_named
+def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> Tensor:
+    return grad_output * mask * scale
+
+
+@_named
+def max_pool2d_with_indices_backward(
+    grad_output: Tensor,
+    self: Tensor,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    ceil_mode: bool,
+    indices: Tensor,
+) -> Tensor:
+    result: Tensor = SCATTER(grad_output, indices, spatial=self.shape[-2:], unique=False)
+    return result
