@@ -55,8 +55,11 @@ def ratio(result: Result, peer: str = "torch") -> float:
     """The median over rounds of clew's time over a peer's: below 1, clew is faster.
 
     Round by round, because the two times of a round met the same noise; the medians of the two
-    engines may come from different rounds, and their ratio may lie outside all of these.
+    engines may come from different rounds, and their ratio may lie outside all of these. Cliffs
+    have few rounds of other lengths: there it is the ratio of the shortest ones.
     """
+    if result.workload.group == CLIFFS:
+        return min(result.seconds["clew"]) / min(result.seconds[peer])
     return statistics.median(_round_ratios(result, peer))
 
 
@@ -115,7 +118,7 @@ def results_table(results: Sequence[Result]) -> Table:
         headings.append(OPTIONAL)
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
-    for result in filter(_is_shown, results):
+    for result in filter(is_shown, results):
         cells = list(_cells(result))
         if has_optional:
             cells.append(_microseconds(result, OPTIONAL) if OPTIONAL in result.seconds else "")
@@ -123,14 +126,17 @@ def results_table(results: Sequence[Result]) -> Table:
     return table
 
 
-def _is_shown(result: Result) -> bool:
+def is_shown(result: Result) -> bool:
     """All but the thousands of cliffs that are none."""
     return result.workload.group != CLIFFS or bool(result.errors) or ratio(result) > LISTED
 
 
 def _cells(result: Result) -> Iterator[str]:
     for engine in ENGINES:
-        yield "[red]fails[/red]" if engine in result.errors else _microseconds(result, engine)
+        if engine in result.errors:
+            yield "[red]fails[/red]"
+        else:
+            yield _microseconds(result, engine) if engine in result.seconds else ""
     if result.errors:
         yield from ("", "")
         return

@@ -8,7 +8,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import groupby
@@ -79,15 +79,29 @@ class EngineProcess:
         self.version: str = self._receive()["ready"]
 
     def ask(self, limit: float | None = None, **request: Any) -> dict[str, Any]:
-        """The reply; an error if there is none after `limit` seconds: a new process then starts."""
-        assert self._process.stdin is not None and self._process.stdout is not None
+        """The reply; with `limit`, an error if there is none after so many seconds.
+
+        A new process then starts, as it does if the old one ended.
+        """
+        if limit is None:
+            self._send(request)
+            return self._receive()
+        assert self._process.stdout is not None
+        reason = f"takes more than {limit:g} s"
+        try:
+            self._send(request)
+            if select.select([self._process.stdout], [], [], limit)[0]:
+                return self._receive()
+        except (BenchError, BrokenPipeError) as error:
+            reason = str(error)
+        self._end(kill=True)
+        self._start()
+        return {"error": reason}
+
+    def _send(self, request: dict[str, Any]) -> None:
+        assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
-        if limit is not None and not select.select([self._process.stdout], [], [], limit)[0]:
-            self._end(kill=True)
-            self._start()
-            return {"error": f"takes more than {limit:g} s"}
-        return self._receive()
 
     def _receive(self) -> dict[str, Any]:
         assert self._process.stdout is not None
@@ -113,7 +127,8 @@ class EngineProcess:
         assert self._process.stdin is not None and self._process.stdout is not None
         if kill:
             self._process.kill()
-        self._process.stdin.close()
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
         self._process.wait()
         self._process.stdout.close()
 
@@ -184,7 +199,9 @@ def screen(
             else:
                 result.seconds[engine.engine].append(reply["seconds"])
     for engine in engines:
-        engine.ask(do="forget")
+        engine.ask(limit=CASE_LIMIT, do="forget")
+    # An engine that was not timed because the other one failed has no times to show.
+    result.seconds = {name: times for name, times in result.seconds.items() if times}
     return result
 
 
@@ -193,9 +210,9 @@ def _is_settled(result: Result, rounds: int) -> bool:
     done = min(map(len, result.seconds.values()))
     if done == 0 or done >= rounds:
         return done >= rounds
-    ratios = [a / b for a, b in zip(result.seconds["clew"], result.seconds["torch"])]
+    least = {name: min(times) for name, times in result.seconds.items()}
     spent = sum(map(sum, result.seconds.values()))
-    return statistics.median(ratios) < LISTED / 2 or spent > LONG_CALL
+    return least["clew"] / least["torch"] < LISTED / 2 or spent > LONG_CALL
 
 
 def _prepared(workload: Workload, engines: Sequence[EngineProcess], round_seconds: float) -> Result:
@@ -264,9 +281,9 @@ def run_benchmark(
     rounds: int,
     round_seconds: float,
     threads: int,
-    on_results: Callable[[int], None],
+    on_results: Callable[[Sequence[Result]], None],
 ) -> tuple[list[Result], dict[str, str]]:
-    """All results, and the version of each engine; `on_results` hears how many there are."""
+    """All results, and the version of each engine; `on_results` gets results as they come."""
     check_engines()
     names = [*ENGINES]
     if find_spec(OPTIONAL) is not None and any(map(runs_in_jax, workloads)):
@@ -277,8 +294,9 @@ def run_benchmark(
         for _, group in groupby(workloads, lambda workload: workload.turns):
             together = list(group)
             if together[0].group == CLIFFS:
-                results += [screen(each, engines, rounds, round_seconds) for each in together]
+                found = [screen(each, engines, rounds, round_seconds) for each in together]
             else:
-                results += run_together(together, engines, rounds, round_seconds)
-            on_results(len(results))
+                found = run_together(together, engines, rounds, round_seconds)
+            results += found
+            on_results(found)
     return results, {engine.engine: engine.version for engine in engines}

@@ -3,12 +3,20 @@
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import MofNCompleteColumn, Progress
 
-from clew.bench.report import as_json, memory_table, results_table, summary_lines
+from clew.bench.report import (
+    as_json,
+    is_shown,
+    memory_table,
+    ratio,
+    results_table,
+    summary_lines,
+)
 from clew.bench.runner import BenchError, Result, run_benchmark
 from clew.bench.workloads import CLIFFS, WORKLOADS, Workload
 
@@ -75,13 +83,33 @@ def run(args: argparse.Namespace) -> int:
 def _measure(
     workloads: list[Workload], args: argparse.Namespace
 ) -> tuple[list[Result], dict[str, str]]:
+    """The results, and the versions of the engines; Ctrl-C ends it with those that are there."""
+    results: list[Result] = []
+
+    def note(found: Sequence[Result]) -> None:
+        results.extend(found)
+        progress.update(task, completed=len(results))
+        for result in found:
+            if result.workload.group == CLIFFS and is_shown(result):
+                # The sweep takes an hour: what it finds is told at once.
+                value = f"{ratio(result):6.2f}" if result.ok else " fails"
+                progress.console.print(f"{value}  {result.workload.id}", highlight=False)
+
     # On stderr, so that the table alone can be sent to a file.
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    with Progress(
+        *Progress.get_default_columns(),
+        MofNCompleteColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    ) as progress:
         task = progress.add_task("measuring", total=len(workloads))
-        return run_benchmark(
-            workloads,
-            rounds=args.rounds,
-            round_seconds=args.round_ms / 1e3,
-            threads=args.threads,
-            on_results=lambda count: progress.update(task, completed=count),
-        )
+        try:
+            return run_benchmark(
+                workloads,
+                rounds=args.rounds,
+                round_seconds=args.round_ms / 1e3,
+                threads=args.threads,
+                on_results=note,
+            )
+        except KeyboardInterrupt:
+            return results, {}

@@ -15,8 +15,8 @@ import clew
 from clew.bench import peak, runner
 from clew.bench.memory import step_memory
 from clew.bench.models import MODELS, dqn, gpt
-from clew.bench.report import as_json, memory_table, summary_lines
-from clew.bench.runner import Result, run_together
+from clew.bench.report import as_json, memory_table, results_table, summary_lines
+from clew.bench.runner import EngineProcess, Result, run_together, screen
 from clew.bench.workloads import GRAD_MODES, WORKLOADS, Workload, prepare
 
 MODES = [WORKLOADS[f"modes/mlp_small/{mode}"] for mode in GRAD_MODES]
@@ -243,3 +243,30 @@ def test_slow_cliffs_are_named_with_their_mode() -> None:
     (line,) = [text for text in summary_lines(results) if "above" in text]
     workload = results[5].workload
     assert line == f"cliffs: above 3.0: {workload.name}/{workload.mode} 12.00"
+
+
+def test_a_cliff_that_one_engine_cannot_run_is_named_and_shown() -> None:
+    class Failing(Scripted):
+        def ask(self, **request: Any) -> dict[str, Any]:
+            return {"error": "RuntimeError: no"} if request["do"] == "prepare" else {}
+
+    class Working(Scripted):
+        def ask(self, **request: Any) -> dict[str, Any]:
+            return {"took": 0.1, "seconds": 0.1}
+
+    engines: Any = (Failing("clew", []), Working("torch", []))
+    workload = next(iter(CLIFFS.values()))
+    result = screen(workload, engines, rounds=2, round_seconds=0.1)
+    assert list(summary_lines([result])) == [f"clew cannot run {workload.id}: RuntimeError: no"]
+    columns = {str(each.header): list(each.cells) for each in results_table([result]).columns}
+    assert columns["clew"] == ["[red]fails[/red]"] and columns["torch"] == [""]
+    assert as_json([result], {})["results"][0]["ratio"] is None
+
+
+def test_a_process_that_ends_is_an_error_of_its_workload() -> None:
+    with EngineProcess("clew", 1) as engine:
+        process = engine._process
+        process.kill()
+        process.wait()
+        assert "error" in engine.ask(limit=20.0, do="forget")
+        assert engine.ask(limit=20.0, do="forget") == {}
