@@ -381,14 +381,14 @@ def dimension_out_of_range(dim: int, ndim: int) -> IndexError:
     )
 
 
-def no_kernel(kernel: str, dtype: DType, advice: str = "") -> NotImplementedError:
+def no_kernel(torch_kernel: str, dtype: DType, advice: str = "") -> NotImplementedError:
     """PyTorch's kernel of that name does not take a dtype; as a rule, float32 is what it takes."""
     if not advice:
         advice = "Convert first: x.float()"
         if dtype.is_complex:
             advice = BY_PARTS.strip()
     return NotImplementedError(
-        f"\"{kernel}\" not implemented for '{dtype.scalar_name}'\n  {advice}" + at_user_line()
+        f"\"{torch_kernel}\" not implemented for '{dtype.scalar_name}'\n  {advice}" + at_user_line()
     )
 
 

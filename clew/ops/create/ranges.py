@@ -145,8 +145,8 @@ def _arange_float32(first: float, step: float, count: int) -> np.ndarray:
     return values
 
 
-def _not_implemented(kernel: str, kind: dtypes.dtype) -> NotImplementedError:
-    return errors.no_kernel(kernel, kind, "Use another dtype, such as torch.float32")
+def _not_implemented(torch_kernel: str, kind: dtypes.dtype) -> NotImplementedError:
+    return errors.no_kernel(torch_kernel, kind, "Use another dtype, such as torch.float32")
 
 
 def _check_range(first: Any, last: Any, step: Any) -> None:

@@ -65,7 +65,7 @@ class Row(Elementwise):
         inputs: tuple[str, ...] | None = None,
         rule: str = SAME,
         takes: str = EVERYTHING,
-        kernel: str | None = None,
+        torch_kernel: str | None = None,
         refusals: Refusals | None = None,
         exact_numbers: bool = False,
         takes_halves: bool = False,
@@ -82,7 +82,8 @@ class Row(Elementwise):
         self.name = name.partition(".")[0]
         self.takes = takes
         self.keeps_floats = self.keeps_floats and "f" in takes and "h" in takes
-        self.kernel = kernel or f"{self.name}_cpu"
+        # What PyTorch calls its kernel: the name is in the error for a dtype that it does not take.
+        self.torch_kernel = torch_kernel or f"{self.name}_cpu"
         self.refusals = refusals or {}
         self.exact_numbers, self.takes_halves = exact_numbers, takes_halves
 
@@ -107,7 +108,7 @@ class Row(Elementwise):
         if special is not None:
             raise type(special)(str(special) + errors.at_user_line())
         advice = "" if "f" in self.takes else "It takes integers: x.long()"
-        raise errors.no_kernel(self.kernel, promoted, advice)
+        raise errors.no_kernel(self.torch_kernel, promoted, advice)
 
 
 class NativeRow(Row):
@@ -154,7 +155,7 @@ def unary_row(
     *,
     rule: str = SAME,
     takes: str = EVERYTHING,
-    kernel: str | None = None,
+    torch_kernel: str | None = None,
     refusals: Refusals | None = None,
     aliases: tuple[str, ...] = (),
     in_place: bool = True,
@@ -175,12 +176,13 @@ def unary_row(
 
     `forward` maps an array of one dtype to an array; `grad` is the gradient of the input. `bare`
     says that the formula uses nothing but operators, so that it holds for bare arrays too. `doc`
-    says what it computes and `example` shows it: the docstrings are made of these.
+    says what it computes and `example` shows it: the docstrings are made of these. `torch_kernel`
+    is PyTorch's name in the error for a dtype that is not taken.
     """
     op = Row(
         name, forward, inputs=("self",), grads={"self": grad} if grad else None, rule=rule,
-        takes=takes, kernel=kernel, refusals=refusals, takes_halves=takes_halves, node=node,
-        bare=bare, kinks=kinks, non_differentiable=non_differentiable,
+        takes=takes, torch_kernel=torch_kernel, refusals=refusals, takes_halves=takes_halves,
+        node=node, bare=bare, kinks=kinks, non_differentiable=non_differentiable,
     )  # fmt: skip
     # Operations that refuse floats have no short path: their checks are in `op` itself.
     implementation = unary(op) if "f" in takes else _named(lambda input: op(input), name)
@@ -245,7 +247,7 @@ def _final(op: Row) -> Row:
 
     return Row(
         f"{op.name}.in_place", op.forward, inputs=op.inputs, grads={"self": refuse}, rule=op.rule,
-        takes=op.takes, kernel=op.kernel, node=f"{camel(op.name)}Backward1",
+        takes=op.takes, torch_kernel=op.torch_kernel, node=f"{camel(op.name)}Backward1",
     )  # fmt: skip
 
 
@@ -257,7 +259,7 @@ def binary_row(
     *,
     rule: str = SAME,
     takes: str = EVERYTHING,
-    kernel: str | None = None,
+    torch_kernel: str | None = None,
     refusals: Refusals | None = None,
     exact_numbers: bool = False,
     aliases: tuple[str, ...] = (),
@@ -281,7 +283,7 @@ def binary_row(
     op = Row(
         name, forward, inputs=("self", "other"),
         grads={key: formula for key, formula in formulas.items() if formula is not None},
-        rule=rule, takes=takes, kernel=kernel, refusals=refusals,
+        rule=rule, takes=takes, torch_kernel=torch_kernel, refusals=refusals,
         exact_numbers=exact_numbers, node=node, bare=bare,
         kinks=kinks, non_differentiable=non_differentiable,
     )  # fmt: skip

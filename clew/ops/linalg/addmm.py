@@ -152,9 +152,9 @@ def _check_factors(dtype: dtypes.dtype, beta: Any, alpha: Any) -> None:
         raise overflow(dtype.np)
 
 
-def _refuse_bools(kernel: str, a: Tensor, b: Tensor) -> None:
+def _refuse_bools(torch_kernel: str, a: Tensor, b: Tensor) -> None:
     """Bools have no sums; with nothing to add up, PyTorch stumbles over the integer `beta`."""
-    refuse_bool(kernel, a._array, b._array)
+    refuse_bool(torch_kernel, a._array, b._array)
     if a.dtype is dtypes.bool_:
         raise errors.in_place_dtype("Long", "Bool")
 

@@ -59,10 +59,10 @@ def refuse_low_precision(name: str, a: Tensor) -> None:
         )
 
 
-def require_kernel(kernel: str, a: Tensor) -> None:
+def require_kernel(torch_kernel: str, a: Tensor) -> None:
     """LAPACK computes in float32, float64 and their complex twins."""
     if a.dtype.category < dtypes.FLOAT or a._array.dtype in dtypes.LOW_PRECISION:
-        raise errors.no_kernel(kernel, a.dtype)
+        raise errors.no_kernel(torch_kernel, a.dtype)
 
 
 def failed_matrix(info: np.ndarray) -> tuple[str, int]:

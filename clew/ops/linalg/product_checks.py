@@ -10,11 +10,11 @@ from clew.core.tensor import Tensor
 Array = np.ndarray
 
 
-def refuse_bool(kernel: str, *arrays: Array) -> None:
+def refuse_bool(torch_kernel: str, *arrays: Array) -> None:
     """Products need sums, and PyTorch has none for bools; two empty factors need none."""
     if arrays[0].dtype.kind == "b" and (len(arrays) == 1 or all(each.size for each in arrays)):
         raise NotImplementedError(
-            f"\"{kernel}\" not implemented for 'Bool'\n  Convert first: x.float()"
+            f"\"{torch_kernel}\" not implemented for 'Bool'\n  Convert first: x.float()"
             + errors.at_user_line()
         )
 

@@ -295,11 +295,11 @@ def check_like_normalized(name: str, value: Tensor | None, shape: tuple[int, ...
         )
 
 
-def check_norm_dtypes(kernel: str, input: Tensor, *others: Tensor | None) -> None:
+def check_norm_dtypes(torch_kernel: str, input: Tensor, *others: Tensor | None) -> None:
     """Floating input; parameters of its dtype, or of float32 beside a low-precision input."""
     have = input.dtype
     if have.category != dtypes.FLOAT:
-        raise errors.no_kernel(kernel, have)
+        raise errors.no_kernel(torch_kernel, have)
     low = have.np in dtypes.LOW_PRECISION
     for other in others:
         if other is None or other.dtype is have or (low and other.dtype is dtypes.float32):
@@ -425,8 +425,8 @@ def local_response_norm(
     if not input._array.size:
         return input
     if not (input.dtype.is_floating_point or input.dtype is dtypes.int64):
-        kernel = "avg_pool2d" if ndim == 3 else "avg_pool3d_out_frame"
-        raise errors.no_kernel(kernel, input.dtype)
+        torch_kernel = "avg_pool2d" if ndim == 3 else "avg_pool3d_out_frame"
+        raise errors.no_kernel(torch_kernel, input.dtype)
     square = input * input
     channels = input._array.shape[1]
     padding = list(square._array.shape)

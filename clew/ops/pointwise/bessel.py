@@ -43,7 +43,7 @@ def _function(
     """
     op = Row(
         f"special_{name}", forward, inputs=(argument,), rule=FLOAT, takes=_WIDE,
-        kernel=f"{name}_cpu", non_differentiable=_NO_DERIVATIVE,
+        torch_kernel=f"{name}_cpu", non_differentiable=_NO_DERIVATIVE,
     )  # fmt: skip
 
     def of_input(input: Tensor) -> Tensor:

@@ -285,7 +285,7 @@ def _grad_of_max(g: Tensor, self: Tensor, min: Tensor | None, max: Tensor) -> Te
 _REFUSED = {"c": NotImplementedError(f"clamp is not supported for complex types{errors.BY_PARTS}")}
 _INSIDE = "1 at the bounds"
 CLAMP_NUMBERS = Row(
-    "clamp.numbers", _clamped, node="ClampBackward1", takes="ihf", kernel="clamp_scalar_cpu",
+    "clamp.numbers", _clamped, node="ClampBackward1", takes="ihf", torch_kernel="clamp_scalar_cpu",
     refusals=_REFUSED, kinks=_INSIDE, bare=True,
     grads={"self": lambda g, self, min, max: keep(_within(self, min, max), g)},
 )  # fmt: skip
@@ -311,12 +311,12 @@ CLAMP = Clamp(
 )  # fmt: skip
 CLAMP_MIN_NUMBER = Row(
     "clamp_min.number", np.maximum, inputs=("self", "min"), node="ClampMinBackward0",
-    takes="ihf", kernel="clamp_min_scalar_cpu", refusals=_REFUSED, kinks=_INSIDE,
+    takes="ihf", torch_kernel="clamp_min_scalar_cpu", refusals=_REFUSED, kinks=_INSIDE,
     grads={"self": lambda g, self, min: keep(self >= min, g)},
 )  # fmt: skip
 CLAMP_MIN = Row(
     "clamp_min", np.maximum, inputs=("self", "min"), node="ClampMinBackward1",
-    takes=REALS, kernel="maximum_cpu", kinks=_INSIDE,
+    takes=REALS, torch_kernel="maximum_cpu", kinks=_INSIDE,
     grads={
         "self": lambda g, self, min: keep(self >= min, g),
         "min": lambda g, self, min: keep(self < min, g),
@@ -324,12 +324,12 @@ CLAMP_MIN = Row(
 )  # fmt: skip
 CLAMP_MAX_NUMBER = Row(
     "clamp_max.number", np.minimum, inputs=("self", "max"), node="ClampMaxBackward0",
-    takes="ihf", kernel="clamp_max_scalar_cpu", refusals=_REFUSED, kinks=_INSIDE,
+    takes="ihf", torch_kernel="clamp_max_scalar_cpu", refusals=_REFUSED, kinks=_INSIDE,
     grads={"self": lambda g, self, max: keep(self <= max, g)},
 )  # fmt: skip
 CLAMP_MAX = Row(
     "clamp_max", np.minimum, inputs=("self", "max"), node="ClampMaxBackward1",
-    takes=REALS, kernel="minimum_cpu", kinks=_INSIDE,
+    takes=REALS, torch_kernel="minimum_cpu", kinks=_INSIDE,
     grads={
         "self": lambda g, self, max: keep(self <= max, g),
         "max": lambda g, self, max: keep(self > max, g),

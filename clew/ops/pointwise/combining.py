@@ -132,11 +132,11 @@ _OF_ENDS = {
     "end": lambda g, weight: g * conj(weight),
 }
 LERP_NUMBER = Row(
-    "lerp.number", _interpolated, takes=INEXACT, kernel="lerp_kernel_scalar", exact_numbers=True,
-    node="LerpBackward0", grads=_OF_ENDS,
+    "lerp.number", _interpolated, takes=INEXACT, torch_kernel="lerp_kernel_scalar",
+    exact_numbers=True, node="LerpBackward0", grads=_OF_ENDS,
 )  # fmt: skip
 LERP = Row(
-    "lerp", _interpolated, takes=INEXACT, kernel="lerp_kernel_tensor", node="LerpBackward1",
+    "lerp", _interpolated, takes=INEXACT, torch_kernel="lerp_kernel_tensor", node="LerpBackward1",
     grads={**_OF_ENDS, "weight": lambda g, self, end: g * conj(end - self)},
 )  # fmt: skip
 
@@ -220,7 +220,7 @@ def _plus_quotient(self: Any, tensor1: Any, tensor2: Any, *, value: Any) -> Any:
 
 
 ADDCMUL = Row(
-    "addcmul", _plus_product, takes="ihfc", kernel="addcmul_cpu_out",
+    "addcmul", _plus_product, takes="ihfc", torch_kernel="addcmul_cpu_out",
     grads={
         "self": lambda g: g,
         "tensor1": lambda g, tensor2, value: g * conj(tensor2 * value),
@@ -228,7 +228,7 @@ ADDCMUL = Row(
     },
 )  # fmt: skip
 ADDCDIV = Row(
-    "addcdiv", _plus_quotient, takes=INEXACT, kernel="addcdiv_cpu_out",
+    "addcdiv", _plus_quotient, takes=INEXACT, torch_kernel="addcdiv_cpu_out",
     grads={
         "self": lambda g: g,
         "tensor1": lambda g, tensor2, value: g * conj(value / tensor2),

@@ -84,16 +84,16 @@ _ROUNDED_GRADS: dict[str, Formula] = {
     "other": lambda g, self, other: zeros_of(g),
 }
 DIV_FLOOR = Row(
-    "div.floor", _floor_quotient, takes="ihf", kernel="div_floor_cpu", node="DivBackward2",
+    "div.floor", _floor_quotient, takes="ihf", torch_kernel="div_floor_cpu", node="DivBackward2",
     grads=_ROUNDED_GRADS,
 )  # fmt: skip
 DIV_TRUNC = NativeRow(
-    "div.trunc", _truncated_quotient, takes="ihf", kernel="div_trunc_cpu", node="DivBackward2",
-    grads=_ROUNDED_GRADS,
+    "div.trunc", _truncated_quotient, takes="ihf", torch_kernel="div_trunc_cpu",
+    node="DivBackward2", grads=_ROUNDED_GRADS,
 )  # fmt: skip
 floor_divide = binary_row(
     "floor_divide", _floor_quotient, no_derivative("floor_divide"), no_derivative("floor_divide"),
-    takes="ihf", kernel="div_floor_cpu", node=NOT_IMPLEMENTED,
+    takes="ihf", torch_kernel="div_floor_cpu", node=NOT_IMPLEMENTED,
     doc="`input / other` rounded down, in the dtype of the operands.",
     example=(
         ">>> clew.floor_divide(clew.tensor([7, -7]), 2)\n"
@@ -234,11 +234,11 @@ def _fmod(self: Any, other: Any) -> Any:
 
 REMAINDER_NUMBER = Row(
     "remainder.number", _remainder, node="RemainderBackward0", takes="ihf",
-    kernel="remainder_cpu", bare=True, grads={"self": lambda g: g},
+    torch_kernel="remainder_cpu", bare=True, grads={"self": lambda g: g},
 )  # fmt: skip
 REMAINDER_OF_NUMBER = Row(
     "remainder.of_number", _remainder, node=NOT_IMPLEMENTED, takes="ihf",
-    kernel="remainder_cpu", grads={"other": no_derivative("remainder")},
+    torch_kernel="remainder_cpu", grads={"other": no_derivative("remainder")},
 )  # fmt: skip
 REMAINDER = Row(
     "remainder", _remainder, node="RemainderBackward1", takes="ihf",
@@ -248,7 +248,7 @@ REMAINDER = Row(
     },
 )  # fmt: skip
 FMOD_NUMBER = Row(
-    "fmod.number", _fmod, node="FmodBackward0", takes="ihf", kernel="fmod_cpu", bare=True,
+    "fmod.number", _fmod, node="FmodBackward0", takes="ihf", torch_kernel="fmod_cpu", bare=True,
     grads={"self": lambda g: g},
 )  # fmt: skip
 FMOD = Row(

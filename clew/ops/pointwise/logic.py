@@ -141,10 +141,10 @@ logical_xor = _logical(
 
 
 def _bitwise(
-    name: str, forward: Any, takes: str = INTEGERS, kernel: str | None = None, **docs: Any
+    name: str, forward: Any, takes: str = INTEGERS, torch_kernel: str | None = None, **docs: Any
 ) -> Any:
     return binary_row(
-        name, forward, takes=takes, kernel=kernel, non_differentiable=_INTEGER, **docs
+        name, forward, takes=takes, torch_kernel=torch_kernel, non_differentiable=_INTEGER, **docs
     )
 
 

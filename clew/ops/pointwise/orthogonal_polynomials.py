@@ -36,7 +36,7 @@ def _polynomial(name: str, forward: Any, line: str, result: str) -> Callable[[An
     """The function `special.name`; its op is named `special_name`."""
     op = Row(
         f"special_{name}", kernel.of_numbers(forward), inputs=("x", "n"), rule=FLOAT, takes=_WIDE,
-        kernel=f"{name}_cpu", non_differentiable=_NO_DERIVATIVE,
+        torch_kernel=f"{name}_cpu", non_differentiable=_NO_DERIVATIVE,
     )  # fmt: skip
 
     def function(x: Any, n: Any) -> Tensor:

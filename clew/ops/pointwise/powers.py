@@ -136,16 +136,16 @@ class IntegerPower(Row):
 
 
 POW_NUMBER = IntegerPower(
-    "pow", _raise_to_number, inputs=("self", "exponent"), takes=_TAKES, kernel="pow",
+    "pow", _raise_to_number, inputs=("self", "exponent"), takes=_TAKES, torch_kernel="pow",
     grads={"self": _grad_of_base}, kinks="0 at x^0",
 )  # fmt: skip
 POW = Row(
-    "pow.tensor", _raise_tensor, inputs=("self", "exponent"), takes=_TAKES, kernel="pow",
+    "pow.tensor", _raise_tensor, inputs=("self", "exponent"), takes=_TAKES, torch_kernel="pow",
     node="PowBackward1", grads={"self": _grad_of_base, "exponent": _grad_of_exponent},
     kinks="0 at x^0 for the base, 0 at 0^y for the exponent",
 )  # fmt: skip
 POW_OF_NUMBER = Row(
-    "pow.of_number", _raise_to, inputs=("self", "exponent"), takes=_TAKES, kernel="pow",
+    "pow.of_number", _raise_to, inputs=("self", "exponent"), takes=_TAKES, torch_kernel="pow",
     node="PowBackward2", grads={"exponent": _grad_of_exponent},
 )  # fmt: skip
 

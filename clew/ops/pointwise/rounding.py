@@ -51,19 +51,19 @@ def _refused(name: str) -> dict[str, Exception]:
 
 
 floor = unary_row(
-    "floor", _kept_integers(np.floor), zeros_of, takes="ihf", kernel="floor_vml_cpu",
+    "floor", _kept_integers(np.floor), zeros_of, takes="ihf", torch_kernel="floor_vml_cpu",
     refusals=_refused("floor"), out_text=SAME_OUT, kinks=STEPS,
     doc="The largest integer that is not above each element.",
     example=">>> clew.floor(clew.tensor([1.7, -1.2]))\ntensor([ 1., -2.])",
 )  # fmt: skip
 ceil = unary_row(
-    "ceil", _kept_integers(np.ceil), zeros_of, takes="ihf", kernel="ceil_vml_cpu",
+    "ceil", _kept_integers(np.ceil), zeros_of, takes="ihf", torch_kernel="ceil_vml_cpu",
     refusals=_refused("ceil"), out_text=SAME_OUT, kinks=STEPS,
     doc="The smallest integer that is not below each element.",
     example=">>> clew.ceil(clew.tensor([1.2, -1.7]))\ntensor([ 2., -1.])",
 )  # fmt: skip
 trunc = unary_row(
-    "trunc", _kept_integers(np.trunc), zeros_of, takes="ihf", kernel="trunc_vml_cpu",
+    "trunc", _kept_integers(np.trunc), zeros_of, takes="ihf", torch_kernel="trunc_vml_cpu",
     refusals=_refused("trunc"), out_text=SAME_OUT, aliases=("fix",),
     kinks=STEPS,
     doc="Each element without its fraction: rounded towards zero.",
@@ -77,7 +77,7 @@ frac = unary_row(
 )  # fmt: skip
 
 ROUND = Row(
-    "round", _kept_integers(np.rint), inputs=("self",), takes="ihf", kernel="round_vml_cpu",
+    "round", _kept_integers(np.rint), inputs=("self",), takes="ihf", torch_kernel="round_vml_cpu",
     grads={"self": lambda g: zeros_of(g)}, kinks=STEPS,
 )  # fmt: skip
 
@@ -92,8 +92,8 @@ def _round_decimals(self: np.ndarray, *, decimals: int) -> Any:
 
 
 ROUND_DECIMALS = Row(
-    "round.decimals", _round_decimals, takes=FLOATS, kernel="round_cpu", node="RoundBackward1",
-    grads={"self": lambda g: zeros_of(g)}, kinks=STEPS,
+    "round.decimals", _round_decimals, takes=FLOATS, torch_kernel="round_cpu",
+    node="RoundBackward1", grads={"self": lambda g: zeros_of(g)}, kinks=STEPS,
 )  # fmt: skip
 
 
@@ -116,7 +116,7 @@ def round(input: Tensor, *, decimals: int | None = None) -> Tensor:
     if decimals is None:
         return ROUND(input)
     if decimals == 0 and input.dtype.category < dtypes.FLOAT:
-        raise errors.no_kernel(ROUND.kernel, input.dtype)
+        raise errors.no_kernel(ROUND.torch_kernel, input.dtype)
     return ROUND_DECIMALS(input, decimals=operator.index(decimals))
 
 
@@ -223,7 +223,7 @@ COPYSIGN = Row(
 )  # fmt: skip
 COPYSIGN_NUMBER = Row(
     "copysign.number", np.copysign, inputs=("self", "other"), rule=FLOAT, takes=REALS,
-    kernel="copysign_cpu", node="CopysignBackward1", grads={"self": _grad_of_magnitude},
+    torch_kernel="copysign_cpu", node="CopysignBackward1", grads={"self": _grad_of_magnitude},
     kinks="0 at 0",
 )  # fmt: skip
 

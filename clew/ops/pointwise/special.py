@@ -29,15 +29,15 @@ SQRT_PI = math.sqrt(math.pi)
 _WIDE = "bif"  # half precision is refused
 
 
-def _row(name: str, forward: Any, grad: Any, kernel_name: str, **options: Any) -> Any:
+def _row(name: str, forward: Any, grad: Any, torch_kernel: str, **options: Any) -> Any:
     options = {"takes": REALS, **options}
-    return unary_row(name, forward, grad, rule=FLOAT, kernel=kernel_name, **options)
+    return unary_row(name, forward, grad, rule=FLOAT, torch_kernel=torch_kernel, **options)
 
 
-def _hidden(name: str, forward: Any, grad: Any, kernel_name: str, **options: Any) -> Any:
+def _hidden(name: str, forward: Any, grad: Any, torch_kernel: str, **options: Any) -> Any:
     """A row that PyTorch offers as `special.name` only; its op is named `special_name`."""
     return _row(
-        f"special_{name}", forward, grad, kernel_name,
+        f"special_{name}", forward, grad, torch_kernel,
         method=False, in_place=False, function=False, **options,
     )  # fmt: skip
 
@@ -221,7 +221,7 @@ def _not_by_first(g: Tensor) -> Tensor:
 
 ZETA = Row(
     "special_zeta", kernel.zeta, inputs=("self", "other"), rule=FLOAT, takes=_WIDE,
-    kernel="zeta_cpu",
+    torch_kernel="zeta_cpu",
     grads={
         "self": _not_by_first,
         "other": lambda g, self, other: g * -self * zeta(self + 1, other),
@@ -371,7 +371,7 @@ def _entropy_rows(name: str, forward: Any, pole: float, node: str) -> tuple[Row,
             inputs=("self", "other"),
             rule=FLOAT,
             takes=REALS,
-            kernel=f"{name.removeprefix('special_')}_cpu",
+            torch_kernel=f"{name.removeprefix('special_')}_cpu",
             node=f"{node}Backward{index}",
             grads=grads,
             kinks="0 at self = 0",

@@ -114,7 +114,7 @@ GELU_BACKWARD: Row = Row(
     },
 )  # fmt: skip
 GELU = Row(
-    "gelu", _gelu, takes_halves=True, inputs=("self",), takes=FLOATS, kernel="GeluKernelImpl",
+    "gelu", _gelu, takes_halves=True, inputs=("self",), takes=FLOATS, torch_kernel="GeluKernelImpl",
     grads={"self": lambda g, self, approximate: GELU_BACKWARD(g, self, approximate=approximate)},
 )  # fmt: skip
 
@@ -186,7 +186,7 @@ def _silu_gradient(g: Tensor, self: Tensor) -> Tensor:
 
 
 SILU = Row(
-    "silu", _silu, takes_halves=True, inputs=("self",), takes=INEXACT, kernel="silu_cpu",
+    "silu", _silu, takes_halves=True, inputs=("self",), takes=INEXACT, torch_kernel="silu_cpu",
     grads={"self": _silu_gradient},
 )  # fmt: skip
 

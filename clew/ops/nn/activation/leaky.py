@@ -76,7 +76,7 @@ def _leaky_from_result(g: Tensor, out: Tensor, negative_slope: float) -> Tensor:
 
 
 LEAKY_RELU_IN_PLACE = Row(
-    "leaky_relu_on_result", _leaky, inputs=("self",), takes=FLOATS, kernel="leaky_relu_cpu",
+    "leaky_relu_on_result", _leaky, inputs=("self",), takes=FLOATS, torch_kernel="leaky_relu_cpu",
     grads={"self": _leaky_from_result}, node="LeakyReluBackward1",
 )  # fmt: skip
 
@@ -123,7 +123,7 @@ RRELU_IN_PLACE = Row(
     grads={"self": lambda g, noise, out: g * noise}, node="RreluWithNoiseBackward1",
 )  # fmt: skip
 RRELU_EVAL = Row(
-    "rrelu_without_noise", _leaky, inputs=("self",), takes=FLOATS, kernel="leaky_relu_cpu",
+    "rrelu_without_noise", _leaky, inputs=("self",), takes=FLOATS, torch_kernel="leaky_relu_cpu",
     grads={
         "self": lambda g, self, negative_slope: LEAKY_RELU_BACKWARD(
             g, self, negative_slope=negative_slope
@@ -135,7 +135,8 @@ RRELU_EVAL = Row(
 
 RRELU_EVAL_IN_PLACE = Row(
     "rrelu_without_noise_on_result", _leaky, inputs=("self",), takes=FLOATS,
-    kernel="leaky_relu_cpu", grads={"self": _leaky_from_result}, node="RreluWithNoiseBackward1",
+    torch_kernel="leaky_relu_cpu", grads={"self": _leaky_from_result},
+    node="RreluWithNoiseBackward1",
 )  # fmt: skip
 
 
@@ -193,7 +194,7 @@ def rrelu_(
 
 PRELU_KERNEL = Row(
     "_prelu_kernel", lambda self, weight: np.where(self > 0, self, self * weight),
-    takes=FLOATS, kernel="prelu_cpu", node="PreluKernelBackward0",
+    takes=FLOATS, torch_kernel="prelu_cpu", node="PreluKernelBackward0",
     grads={
         "self": lambda g, self, weight: g.where(self > 0, g * weight),
         "weight": lambda g, self: (g * self).masked_fill(self > 0, 0),

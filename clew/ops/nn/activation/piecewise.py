@@ -48,7 +48,7 @@ THRESHOLD_BACKWARD: Row = Row(
     },
 )
 THRESHOLD_IN_PLACE = Row(
-    "threshold_in_place", _threshold, inputs=("self",), takes="ihf", kernel="threshold_cpu",
+    "threshold_in_place", _threshold, inputs=("self",), takes="ihf", torch_kernel="threshold_cpu",
     grads={"self": lambda g, self, threshold: THRESHOLD_BACKWARD(g, self, threshold=threshold)},
     node="ThresholdBackward1",
 )  # fmt: skip
@@ -283,7 +283,7 @@ SHRINK_BACKWARD: Row = Row(
     },
 )
 SOFTSHRINK = Row(
-    "softshrink", _softshrink, inputs=("self",), takes=FLOATS, kernel="softshrink_check",
+    "softshrink", _softshrink, inputs=("self",), takes=FLOATS, torch_kernel="softshrink_check",
     grads={"self": lambda g, self, lambd: SHRINK_BACKWARD(g, self, lambd=lambd)},
     kinks="0 at both ends",
 )  # fmt: skip

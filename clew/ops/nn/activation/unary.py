@@ -147,7 +147,7 @@ def _elu_gradient_from_result(
 
 def _elu_row(name: str, family: str, on_result: bool) -> Row:
     return Row(
-        name, _elu, inputs=("self",), takes=FLOATS, kernel="elu_cpu",
+        name, _elu, inputs=("self",), takes=FLOATS, torch_kernel="elu_cpu",
         grads={"self": _elu_gradient_from_result if on_result else _elu_gradient},
         node=f"{family}Backward{int(on_result)}", kinks="the left derivative at 0",
     )  # fmt: skip

@@ -49,11 +49,11 @@ def paired(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     return input, target
 
 
-def require_float(kernel: str, input: Tensor) -> None:
+def require_float(torch_kernel: str, input: Tensor) -> None:
     """Refuse other numbers than real ones, in the words of PyTorch's kernel."""
     have = input.dtype
     if have.category != dtypes.FLOAT:
-        raise errors.no_kernel(kernel, have)
+        raise errors.no_kernel(torch_kernel, have)
 
 
 def check_factor(function: str, factor: Tensor, input: Tensor) -> None:

@@ -164,8 +164,8 @@ def _check_target(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
             + errors.at_user_line()
         )
     if input.dtype.category != dtypes.FLOAT:
-        kernel = "nll_loss_out_frame" if len(shape) < 3 else "nll_loss2d_forward_out_frame"
-        raise errors.no_kernel(kernel, input.dtype)
+        torch_kernel = "nll_loss_out_frame" if len(shape) < 3 else "nll_loss2d_forward_out_frame"
+        raise errors.no_kernel(torch_kernel, input.dtype)
     if weight is not None and weight.dtype is not input.dtype:
         raise RuntimeError(
             f"expected scalar type {input.dtype.scalar_name} but found {weight.dtype.scalar_name}"
