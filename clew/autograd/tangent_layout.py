@@ -6,7 +6,8 @@ import numpy as np
 
 from clew.core.mirror import CONJ, bits_of
 from clew.core.tensor import Tensor
-from clew.kernels.numpy.strides import address_of, owner_of
+from clew.kernels.numpy.strides import owner_of
+from clew.kernels.runtime.numpy_capi import address_of
 
 
 def laid_out_like(out: Tensor, tangent: Tensor) -> Tensor:

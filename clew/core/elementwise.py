@@ -14,6 +14,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.op import F32 as F32
 from clew.core.op import Formula, Op
 from clew.core.overrides import unseen
 from clew.core.result_layout import laid_out
@@ -22,7 +23,7 @@ from clew.core.tensor import Tensor, wrap
 from clew.kernels.compiled.threaded_ufuncs import THREADED, THRESHOLD, THRESHOLDS
 from clew.kernels.numpy.conversion import converted
 
-F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
+F64 = np.dtype(np.float64)
 _ndarray = np.ndarray
 NO_PARAMS: dict[str, Any] = {}
 
@@ -250,11 +251,14 @@ def binary(op: Elementwise, is_operator: bool = False) -> Callable[[Any, Any], A
         else:
             return op(*operands(op, input, other))
         state = local.state
-        if state.intercept is not None or not has_short_path or not isinstance(input, Tensor):
-            if is_operator and not isinstance(input, Tensor):
-                raise errors.operator_of_other(op.name, input)
+        try:
+            array = input._array
+        except AttributeError:
+            if is_operator:
+                raise errors.operator_of_other(op.name, input) from None
             return op(*operands(op, input, other))
-        array = input._array
+        if state.intercept is not None or not has_short_path:
+            return op(*operands(op, input, other))
         dtype = array.dtype
         if (dtype is not F32 and dtype is not F64) or (
             right is not other and right.dtype is not dtype

@@ -363,6 +363,8 @@ def fitted(node: Node, results: Sequence[Any]) -> list[Tensor | None]:
 def sum_to_shape(grad: Tensor, shape: tuple[int, ...], node: Node | None) -> Tensor:
     have = grad._array.shape
     extra = len(have) - len(shape)
+    if extra > 0 and have[extra:] == shape and not local.state.grad_enabled:
+        return grad.sum(tuple(range(extra)))
     dims = list(range(extra))
     if extra >= 0:
         dims += [extra + i for i, n in enumerate(shape) if n == 1 and have[extra + i] != 1]

@@ -39,6 +39,7 @@ from clew.core.tensor import (
 )
 from clew.kernels.compiled.copies import copy_into
 from clew.kernels.numpy.strides import is_gapless
+from clew.kernels.runtime.numpy_capi import address_of
 from clew.observer import active
 from clew.source import _getframe, user_stacklevel, user_where
 
@@ -225,7 +226,7 @@ def is_same_memory(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether two arrays are the same elements in the same order."""
     return a is b or (
         a.size > 0
-        and a.ctypes.data == b.ctypes.data
+        and address_of(a) == address_of(b)
         and a.shape == b.shape
         and a.strides == b.strides
     )
@@ -235,7 +236,7 @@ def partly_overlap(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether two gapless arrays share some of their memory without being the same."""
     if not (is_gapless(a) and is_gapless(b)) or not a.size or not b.size:
         return False
-    start_a, start_b = a.ctypes.data, b.ctypes.data
+    start_a, start_b = address_of(a), address_of(b)
     if start_a == start_b and a.nbytes == b.nbytes:
         return a.strides != b.strides
     return start_a < start_b + b.nbytes and start_b < start_a + a.nbytes

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from clew.kernels.numpy.strides import address_of, owner_of, restride
+from clew.kernels.numpy.strides import owner_of, restride
+from clew.kernels.runtime.numpy_capi import address_of
 
 CONJ, NEG = 1, 2
 

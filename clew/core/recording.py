@@ -304,7 +304,9 @@ def record(
     frame: FrameType | None,
 ) -> OpNode:
     """The node of one call. It does not touch the outputs: the caller makes it their history."""
-    node: OpNode = _new(node_class)
+    # Filled as an OpNode: Python caches how attributes are set for one class at a place, and the
+    # operations that come by here would each bring another.
+    node: OpNode = _new(OpNode)
     out = outs[0]
     array = out._array
     node._shape = array.shape
@@ -327,6 +329,7 @@ def record(
     if not captures:
         node.saved = node.constants = ()
         node._seq = next_sequence_number()
+        node.__class__ = node_class
         return node
     saved: list[Any] = []
     constants: list[Any] = []
@@ -356,6 +359,7 @@ def record(
             constants.append(fact(kind, key, inputs))
     node.saved, node.constants = tuple(saved), tuple(constants)
     node._seq = next_sequence_number()
+    node.__class__ = node_class
     return node
 
 

@@ -25,6 +25,7 @@ from clew.doctor.facts.places import (
 )
 from clew.doctor.facts.recorder import Recorder
 from clew.doctor.facts.retained_graphs import storing_statement
+from clew.kernels.runtime.numpy_capi import address_of
 from clew.nn.modules.module import Module
 from clew.nn.parameter import Parameter, is_lazy
 
@@ -64,13 +65,13 @@ class CopyWatch:
                 self.recorder.facts(parameter).loaded = True
         if not hasattr(state, "values"):
             return
-        own = {address(p._array): p for p in module.parameters() if not is_lazy(p)}
+        own = {address_of(p._array): p for p in module.parameters() if not is_lazy(p)}
         shared = taken_line = None
         steps = self.recorder.steps
         for value in state.values():
             if not isinstance(value, Tensor) or is_lazy(value):
                 continue
-            if value._array.size and address(value._array) in own:
+            if value._array.size and address_of(value._array) in own:
                 entry = self.taken.get(id(value))
                 taken = steps if entry is None else entry[1]
                 if entry is not None and entry[2] == id(module) and taken == steps:
@@ -110,12 +111,12 @@ class CopyWatch:
         """`a.data = b.data`: two parameters over one memory."""
         known = self.recorder.find(tensor)
         self.recorder.data_given(tensor, here())
-        where = address(value._array)
+        where = address_of(value._array)
         for other in self.recorder.by_id.values():
             live = other.ref()
             if live is None or live is tensor or live._array.shape != value._array.shape:
                 continue
-            if live._array.size and address(live._array) == where:
+            if live._array.size and address_of(live._array) == where:
                 line = line_of(here())
                 name = known.shown if known is not None else "a tensor"
                 self.shared_data[line] = name, other.shown
@@ -141,10 +142,10 @@ class CopyWatch:
         """NumPy sees the memory of a parameter: remembered as long as the array lives."""
         if len(self.arrays) > 4096 or not isinstance(array, np.ndarray) or not array.size:
             return
-        where = address(array)
+        where = address_of(array)
         for known in self.recorder.by_id.values():
             tensor = known.ref()
-            if known.is_parameter and tensor is not None and address(tensor._array) == where:
+            if known.is_parameter and tensor is not None and address_of(tensor._array) == where:
                 self.arrays.append((weakref.ref(array), here(), self.recorder.steps, known.number))
                 return
 
@@ -165,14 +166,14 @@ class CopyWatch:
             entry = self.aliases.get(id(value))
             if entry is None or entry[2] >= self.recorder.steps:
                 continue
-            where = address(value._array)
+            where = address_of(value._array)
             for other in inputs:
                 if (
                     other is not value
                     and isinstance(other, Tensor)
                     and other._array.shape == value._array.shape
                     and value._array.size
-                    and address(other._array) == where
+                    and address_of(other._array) == where
                 ):
                     line = line_of(entry[1])
                     self.useless_loads[line] += 1
@@ -188,7 +189,7 @@ class CopyWatch:
         source = None if entry is None else entry[0]()
         if entry is not None and source is not None and source is inputs[1] and out._array.size:
             line, at = line_of(entry[1]), line_of(here())
-            if address(source._array) == address(out._array) and line != at:
+            if address_of(source._array) == address_of(out._array) and line != at:
                 self.useless_loads[line] += 1
                 self.useless_load_at[line] = at
 
@@ -242,13 +243,13 @@ class CopyWatch:
             return
         if len({id(t) for t in tensors}) < 3:
             return
-        addresses = Counter(address(t._array) for t in tensors if t._array.size)
+        addresses = Counter(address_of(t._array) for t in tensors if t._array.size)
         if not addresses:
             return
         _, most = addresses.most_common(1)[0]
         distinct = {id(t) for t in tensors if t._array.size}
         if most >= 3 and most * 2 > len(tensors) and len(distinct) >= most:
-            first = next(t for t in tensors if addresses[address(t._array)] == most)
+            first = next(t for t in tensors if addresses[address_of(t._array)] == most)
             if first._view is not None and first._view.kind == "multi":
                 return
             line = line_of(here())
@@ -283,8 +284,3 @@ def _is_plain_assignment(line: Line) -> bool:
     """`a = b`: one name given to what another one means."""
     statement = statement_at(line)
     return isinstance(statement, ast.Assign) and bool(dotted(statement.value))
-
-
-def address(array: np.ndarray) -> int:
-    """Where an array's memory begins."""
-    return int(array.__array_interface__["data"][0])

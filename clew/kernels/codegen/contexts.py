@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 
 from clew.kernels.runtime import jit
+from clew.kernels.runtime.numpy_capi import address_of
 
 Array = np.ndarray
 
 
 def context_of(arrays: Iterable[Array], sizes: Iterable[int]) -> Array:
     """The words that `IRBuilder.load_context` loads: addresses of arrays, then sizes."""
-    # `ctypes.data` takes four times as long.
-    addresses = (each.__array_interface__["data"][0] for each in arrays)
-    return np.array([*addresses, *sizes], np.int64)
+    return np.array([*[address_of(each) for each in arrays], *sizes], np.int64)
 
 
 def compiled(key: str, module: Callable[[], str], name: str, integers: int = 2) -> Any:

@@ -11,6 +11,7 @@ from clew.kernels.codegen.builder import BODY, IRBuilder
 from clew.kernels.codegen.contexts import compiled, context_of
 from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.loops import end_module
+from clew.kernels.runtime.numpy_capi import address_of
 
 Array = np.ndarray
 TYPES = {
@@ -30,7 +31,7 @@ def bisect(sequence: Array, values: Array, right: bool) -> Array:
     size, per_row = sequence.shape[-1], values.shape[-1]
     context = context_of((sequence, values, out), (size, per_row))
     if size and per_row:
-        _function(TYPES[sequence.dtype], right)(context.ctypes.data, values.size, _GRAIN)
+        _function(TYPES[sequence.dtype], right)(address_of(context), values.size, _GRAIN)
     return out
 
 

@@ -17,6 +17,7 @@ from clew.kernels.codegen.contexts import compiled, context_of
 from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.image_rows import ImageRowBuilder
 from clew.kernels.codegen.loops import end_module
+from clew.kernels.runtime.numpy_capi import address_of
 
 Array = np.ndarray
 FIELDS = ("*target", "*index", "*values", "*rows", "length", "count", "inner", "width", "blocks")
@@ -57,7 +58,7 @@ def take_rows(table: Array, index: Array) -> Array:
     sizes = len(table), index.size, table.shape[1], table.shape[1], 1
     context = context_of((table, index, out, index), sizes)
     grain = max(_ELEMENTS_PER_TASK // max(table.shape[1], 1), 1)
-    _function("take_rows", TYPES[table.dtype], False)(context.ctypes.data, index.size, grain)
+    _function("take_rows", TYPES[table.dtype], False)(address_of(context), index.size, grain)
     return out
 
 
@@ -79,7 +80,7 @@ def _run(kind: str, target: Array, index: Array, values: Array, rows: Array | No
     context = context_of(arrays, (length, count, inner, width, blocks))
     grain = max(_ELEMENTS_PER_TASK // max(count * width, 1), 1)
     function = _function(kind, TYPES[target.dtype], inner == 1 and rows is None)
-    function(context.ctypes.data, outer * blocks, grain)
+    function(address_of(context), outer * blocks, grain)
 
 
 @functools.cache

@@ -18,6 +18,7 @@ from clew.kernels.codegen.loops import end_module
 from clew.kernels.codegen.reals import Real, load_real
 from clew.kernels.codegen.ufunc import Elementwise, elementwise
 from clew.kernels.codegen.vectors import carrying_loop
+from clew.kernels.runtime.numpy_capi import address_of
 
 Array = np.ndarray
 Weights = Callable[[Any], list[Any]]
@@ -173,7 +174,7 @@ def gradient(
     context = context_of((x, g, *outputs, *arrays), sizes)
     if needs[0] or wants_grid:
         function = _gradient_function(TYPES[x.dtype], len(spatial), mode, needs[0], wants_grid)
-        function(context.ctypes.data, batch, 1)
+        function(address_of(context), batch, 1)
     return of_x, of_grid
 
 
@@ -188,7 +189,7 @@ def _weighted_sums(x: Array, neighbours: list[Array], mode: str) -> Array:
     context = context_of((x, out, *neighbours), sizes)
     count = batch * prod(points)
     grain = max(_OUTPUTS_PER_TASK // max(channels, 1), 1)
-    _function(TYPES[x.dtype], len(spatial), mode)(context.ctypes.data, count, grain)
+    _function(TYPES[x.dtype], len(spatial), mode)(address_of(context), count, grain)
     return out
 
 

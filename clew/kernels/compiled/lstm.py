@@ -23,6 +23,7 @@ from clew.kernels.codegen.ir import Program
 from clew.kernels.codegen.loops import ElementwiseLoop, end_module, run_tasks
 from clew.kernels.codegen.ufunc import Elementwise
 from clew.kernels.gemm.inline_gemm import Matrix, call_multiply, provide_multiply
+from clew.kernels.runtime.numpy_capi import address_of
 
 Array = np.ndarray
 # Columns of a block: those of a packed panel of the weights.
@@ -45,9 +46,9 @@ BACKWARD = (
 def run(kind: str, step: Elementwise, words: Sequence[Array | int | None]) -> None:
     """All time steps; `words` are those of FORWARD or BACKWARD but for the last three."""
     llvm = TYPES[next(each.dtype for each in words if isinstance(each, np.ndarray))]
-    numbers = [each.ctypes.data if isinstance(each, np.ndarray) else each or 0 for each in words]
+    numbers = [address_of(each) if isinstance(each, np.ndarray) else each or 0 for each in words]
     context = np.array([*numbers, 0, 0, 0], np.int64)
-    _function(kind, step, llvm)(context.ctypes.data)
+    _function(kind, step, llvm)(address_of(context))
 
 
 @functools.cache

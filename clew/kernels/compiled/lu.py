@@ -16,6 +16,7 @@ from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.image_rows import ImageRowBuilder
 from clew.kernels.codegen.loops import end_module
 from clew.kernels.codegen.reals import Real, load_real
+from clew.kernels.runtime.numpy_capi import address_of
 
 Array = np.ndarray
 # The LLVM type of a real number of each dtype, and how many an element has.
@@ -39,14 +40,14 @@ def factor_panel(lu: Array, pivots: Array, start: int, end: int) -> None:
     number, rows, columns = lu.shape
     context = context_of((lu, pivots), (rows, columns, start, end, pivots.shape[1]))
     grain = max(_OPERATIONS_PER_TASK // max(rows * (end - start) ** 2, 1), 1)
-    _panel_function(*TYPES[lu.dtype])(context.ctypes.data, number, grain)
+    _panel_function(*TYPES[lu.dtype])(address_of(context), number, grain)
 
 
 def swap_rows(order: Array, pivots: Array) -> None:
     """Swap element k of each row of `order` (int64) with the one at its pivot, for each k."""
     context = context_of((order, pivots), (order.shape[1], pivots.shape[1]))
     grain = max(_OPERATIONS_PER_TASK // max(pivots.shape[1], 1), 1)
-    _order_function()(context.ctypes.data, len(order), grain)
+    _order_function()(address_of(context), len(order), grain)
 
 
 @functools.cache

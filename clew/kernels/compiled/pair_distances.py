@@ -21,6 +21,7 @@ from clew.kernels.codegen.ir import F32, F64, Expr, where
 from clew.kernels.codegen.loops import end_module
 from clew.kernels.codegen.tracing import trace
 from clew.kernels.codegen.vectors import carrying_loop, lanes_for, vector_loop
+from clew.kernels.runtime.numpy_capi import address_of
 
 Array = np.ndarray
 # The norms that have kernels.
@@ -72,7 +73,7 @@ def _run(
     cost = other.shape[1] * (rows if of_columns else columns)
     count = columns if of_columns else rows
     function = _function(name, TYPES[x.dtype], p)
-    function(context.ctypes.data, count, max(_PAIRS_PER_TASK // max(cost, 1), 1))
+    function(address_of(context), count, max(_PAIRS_PER_TASK // max(cost, 1), 1))
 
 
 @functools.cache

@@ -20,6 +20,7 @@ from clew.kernels.codegen.loops import end_module
 from clew.kernels.codegen.reals import load_real, real_of
 from clew.kernels.codegen.tracing import trace
 from clew.kernels.codegen.vectors import carrying_loop, vector_loop
+from clew.kernels.runtime.numpy_capi import address_of
 
 Array = np.ndarray
 # p[k + 1] from x, k, p[k] and p[k - 1], as expressions.
@@ -45,7 +46,7 @@ def _evaluated(name: str, coefficients: Array, t: Array) -> Array:
     coefficients, given = np.ascontiguousarray(coefficients), np.ascontiguousarray(t)
     out = np.empty(np.shape(t))
     context = context_of((coefficients, given, out), (len(coefficients),))
-    _series_function(name)(context.ctypes.data, out.size, _GRAIN)
+    _series_function(name)(address_of(context), out.size, _GRAIN)
     return out
 
 
@@ -114,7 +115,7 @@ def recurrence(name: str, step: Step, x: Array, degree: Array, first: Array) -> 
     """
     out = np.empty_like(x)
     context = context_of((x, degree, first, out), ())
-    _recurrence_function(name, step)(context.ctypes.data, x.size, _GRAIN)
+    _recurrence_function(name, step)(address_of(context), x.size, _GRAIN)
     return out
 
 

@@ -16,6 +16,7 @@ from clew.kernels.codegen.contexts import compiled, context_of
 from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.loops import end_module
 from clew.kernels.compiled.lu import TYPES, MatrixBuilder
+from clew.kernels.runtime.numpy_capi import address_of
 
 Array = np.ndarray
 _FIELDS = (
@@ -35,7 +36,7 @@ def substitute(a: Array, x: Array, unitriangular: bool) -> None:
     steps = (stride // a.itemsize for stride in strides)
     context = context_of((a, x), (*steps, size, columns, int(unitriangular)))
     grain = max(_OPERATIONS_PER_TASK // max(size * size * columns, 1), 1)
-    _function(*TYPES[x.dtype])(context.ctypes.data, batch, grain)
+    _function(*TYPES[x.dtype])(address_of(context), batch, grain)
 
 
 @functools.cache

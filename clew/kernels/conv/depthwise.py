@@ -26,6 +26,7 @@ from clew.kernels.conv.im2col_conv import (
     Geometry,
     specialized_stride,
 )
+from clew.kernels.runtime.numpy_capi import address_of
 
 Array = np.ndarray
 # Numbers of taps that one loop accumulates, the largest first.
@@ -112,7 +113,7 @@ def run(kind: str, x: Array, w: Array, y: Array, geometry: Geometry) -> None:
     grain = max(_GRAIN // max(per_group, 1), 1)
     loops = plan.back_loops if kind == GRAD_INPUT else plan.loops
     function = _function(kind, TYPES[x.dtype], specialized_stride(geometry.stride[1]), loops)
-    function(context.ctypes.data, total, grain)
+    function(address_of(context), total, grain)
 
 
 def can_run(*arrays: Array) -> bool:

@@ -22,6 +22,7 @@ from clew.kernels.codegen.image_rows import SPECIALIZED_STRIDES, ImageRowBuilder
 from clew.kernels.codegen.loops import end_module, run_tasks
 from clew.kernels.gemm.inline_gemm import call_multiply, provide_multiply
 from clew.kernels.runtime import jit
+from clew.kernels.runtime.numpy_capi import address_of
 from clew.kernels.runtime.optimization_levels import O0
 
 Array = np.ndarray
@@ -77,7 +78,7 @@ def run(kind: str, x: Array, w: Array, y: Array, geometry: Geometry) -> None:
     )
     context = context_of((x, w, y, others), _sizes(geometry, images, tile, parts, slices))
     stride = specialized_stride(geometry.stride[1])
-    _function(kind, llvm, stride)(context.ctypes.data, parts * slices)
+    _function(kind, llvm, stride)(address_of(context), parts * slices)
     for sums in others:
         w += sums
 

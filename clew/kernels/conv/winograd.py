@@ -35,6 +35,7 @@ from clew.kernels.conv.winograd_transforms import (
 from clew.kernels.gemm.inline_gemm import call_multiply, provide_multiply
 from clew.kernels.gemm.products import batch_product, product
 from clew.kernels.runtime import jit
+from clew.kernels.runtime.numpy_capi import address_of
 from clew.kernels.runtime.optimization_levels import O0
 
 Array = np.ndarray
@@ -126,7 +127,7 @@ def _run(
         -(-rows // 2), -(-columns // 2), total, chunk, parts, slices,
     )  # fmt: skip
     context = context_of((x, u, y), sizes)
-    _function(kind)(context.ctypes.data, tasks * slices)
+    _function(kind)(address_of(context), tasks * slices)
 
 
 @functools.cache

@@ -23,6 +23,7 @@ from clew.kernels.gemm.gemm import (
 from clew.kernels.gemm.microkernels import Tiling
 from clew.kernels.runtime import jit
 from clew.kernels.runtime.cpu import vector_bytes
+from clew.kernels.runtime.numpy_capi import address_of
 from clew.kernels.runtime.optimization_levels import O0
 
 # c = a b, or c = c + a b if `accumulate`; strides in bytes.
@@ -137,7 +138,7 @@ def pack(matrix: np.ndarray, panels: np.ndarray) -> bool:
     if llvm is None or panels.shape[2] != Tiling(vector_bytes(), llvm).columns:
         return False
     function = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 6)(_functions(llvm)["pack"])
-    function(matrix.ctypes.data, *matrix.strides, *matrix.shape, panels.ctypes.data)
+    function(address_of(matrix), *matrix.strides, *matrix.shape, address_of(panels))
     return True
 
 

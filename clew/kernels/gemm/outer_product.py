@@ -18,6 +18,7 @@ from clew.kernels.codegen.image_rows import ImageRowBuilder
 from clew.kernels.codegen.loops import GRAIN, end_module
 from clew.kernels.runtime import jit
 from clew.kernels.runtime.cpu import CACHE_LINE
+from clew.kernels.runtime.numpy_capi import address_of
 
 Array = np.ndarray
 
@@ -38,10 +39,10 @@ def outer_products(columns: Array, rows: Array) -> Array:
     batch, count, _ = columns.shape
     length = rows.shape[2]
     out = np.empty((batch, count, length), columns.dtype)
-    addresses = [each.ctypes.data for each in (columns, rows, out)]
+    addresses = [address_of(each) for each in (columns, rows, out)]
     context = np.array([*addresses, count, length], np.int64)
     function = _function(TYPES[out.dtype])
-    function(context.ctypes.data, batch * count, max(GRAIN // length, 1))
+    function(address_of(context), batch * count, max(GRAIN // length, 1))
     return out
 
 

@@ -10,18 +10,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from clew.kernels.runtime.numpy_capi import address_of
+
 
 def owner_of(array: np.ndarray) -> np.ndarray:
     """The array that owns the memory of a view, as far down as NumPy knows it."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array
-
-
-def address_of(array: np.ndarray) -> int:
-    """The address of an array's first element."""
-    address: int = array.__array_interface__["data"][0]
-    return address
 
 
 def restride(

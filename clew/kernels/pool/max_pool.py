@@ -13,6 +13,7 @@ from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.image_rows import ImageRowBuilder, Range
 from clew.kernels.codegen.loops import end_module
 from clew.kernels.pool import small_max_pool
+from clew.kernels.runtime.numpy_capi import address_of
 
 Array = np.ndarray
 FIELDS = (
@@ -51,7 +52,7 @@ def scatter_add(g: Array, index: Array, spatial: Pair) -> Array:
 
 def _run(kind: str, x: Array, y: Array, index: Array, geometry: list[int]) -> None:
     context = context_of((x, y, index), geometry)
-    _function(kind, TYPES[x.dtype])(context.ctypes.data, x.shape[0] * x.shape[1], _grain(y))
+    _function(kind, TYPES[x.dtype])(address_of(context), x.shape[0] * x.shape[1], _grain(y))
 
 
 def _grain(y: Array) -> int:

@@ -16,6 +16,7 @@ from clew.kernels.codegen.contexts import compiled, context_of
 from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.image_rows import ImageRowBuilder
 from clew.kernels.codegen.loops import end_module
+from clew.kernels.runtime.numpy_capi import address_of
 
 Array = np.ndarray
 Pair = tuple[int, ...]
@@ -51,7 +52,7 @@ def max_pool(
     sizes = (*x.shape[2:], *counts, stride[0], dilation[0], *padding, inner[1])
     context = context_of((x, values, index), sizes)
     function = _function(llvm, kernel, stride[1], dilation[1])
-    function(context.ctypes.data, x.shape[0] * x.shape[1], grain)
+    function(address_of(context), x.shape[0] * x.shape[1], grain)
 
 
 def _padded(

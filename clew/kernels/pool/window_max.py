@@ -19,6 +19,7 @@ from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.image_rows import ImageRowBuilder, Range
 from clew.kernels.codegen.loops import end_module
 from clew.kernels.codegen.vectors import carrying_loop
+from clew.kernels.runtime.numpy_capi import address_of
 
 Array = np.ndarray
 _AXES = 3
@@ -60,7 +61,7 @@ def window_max(
     planes = x.shape[0] * x.shape[1]
     grain = max(_TAPS_PER_TASK // max(prod(spatial), 1), 1)
     if values.size:
-        _function(TYPES[x.dtype])(context.ctypes.data, planes, grain)
+        _function(TYPES[x.dtype])(address_of(context), planes, grain)
     return values, index
 
 

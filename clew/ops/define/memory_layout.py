@@ -195,9 +195,3 @@ def owner_of(array: np.ndarray) -> np.ndarray:
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array
-
-
-def address(array: np.ndarray) -> int:
-    """Where the first element lies."""
-    where: int = array.__array_interface__["data"][0]
-    return where

@@ -18,7 +18,8 @@ from clew.core.node import AccumulateGrad
 from clew.core.public import methods, public
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
-from clew.kernels.numpy.strides import address_of, owner_of
+from clew.kernels.numpy.strides import owner_of
+from clew.kernels.runtime.numpy_capi import address_of
 from clew.ops.define import memory_layout
 from clew.ops.define.dims import shape_argument
 from clew.ops.shape.view_inplace import refuse_change

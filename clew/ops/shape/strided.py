@@ -14,7 +14,8 @@ from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.core.view_op import ViewOp
 from clew.kernels.numpy import scatter as kernel
-from clew.kernels.numpy.strides import address_of, owner_of, restride
+from clew.kernels.numpy.strides import owner_of, restride
+from clew.kernels.runtime.numpy_capi import address_of
 from clew.ops.define import vmap_errors
 from clew.ops.define.dims import shape_argument, wrap_dim
 from clew.ops.tensor.copying import zeros

@@ -10,6 +10,7 @@ from clew.backend.device import CPU
 from clew.core.mirror import bits_of, memory_behind
 from clew.core.public import methods, public
 from clew.core.tensor import Tensor
+from clew.kernels.runtime.numpy_capi import address_of
 from clew.ops.define import memory_layout, vmap_errors
 from clew.ops.define.dims import wrap_dim
 from clew.ops.tensor.legacy_storages import LEGACY_CLASSES
@@ -99,9 +100,7 @@ def storage_offset(self: Tensor) -> int:
         2
     """
     array = memory_behind(self._array)
-    return (
-        memory_layout.address(array) - memory_layout.address(memory_layout.owner_of(array))
-    ) // array.itemsize
+    return (address_of(array) - address_of(memory_layout.owner_of(array))) // array.itemsize
 
 
 def data_ptr(self: Tensor) -> int:
@@ -112,7 +111,7 @@ def data_ptr(self: Tensor) -> int:
         >>> x.data_ptr() == x.view(5, 1).data_ptr(), x.data_ptr() == x.clone().data_ptr()
         (True, False)
     """
-    return memory_layout.address(memory_behind(self._array)) if self._array.size else 0
+    return address_of(memory_behind(self._array)) if self._array.size else 0
 
 
 def is_contiguous(
@@ -246,7 +245,7 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     return (
         mine.shape == other.shape
         and mine.strides == other.strides
-        and memory_layout.address(mine) == memory_layout.address(other)
+        and address_of(mine) == address_of(other)
         and not bits_of(mine)
     )
 

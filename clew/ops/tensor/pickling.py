@@ -13,6 +13,7 @@ from clew.backend import dtypes
 from clew.core.mirror import bits_of, memory_behind, with_bits
 from clew.core.public import methods
 from clew.core.tensor import Tensor, alias, retyped, wrap
+from clew.kernels.runtime.numpy_capi import address_of
 from clew.ops.define import memory_layout
 from clew.ops.tensor.untyped_storage import copied_memory
 
@@ -92,7 +93,7 @@ def _copied_memory(self: Tensor, memo: dict[int, Any]) -> Tensor:
         array.shape,
         array.dtype,
         buffer=whole._array,
-        offset=memory_layout.address(array) - memory_layout.address(owner),
+        offset=address_of(array) - address_of(owner),
         strides=array.strides,
     )
     return alias(whole, copied)

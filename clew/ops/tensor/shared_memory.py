@@ -13,6 +13,7 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.public import methods
 from clew.core.tensor import Tensor, retyped, wrap
+from clew.kernels.runtime.numpy_capi import address_of
 from clew.ops.define import memory_layout
 
 
@@ -93,8 +94,8 @@ def share_memory_(self: Tensor) -> Tensor:
 
 def place_in(block: SharedMemory, array: np.ndarray) -> tuple[int, tuple[int, ...]]:
     """Where an array lies in its shared memory: offset and strides in bytes."""
-    start = memory_layout.address(np.frombuffer(block, np.uint8))
-    return memory_layout.address(array) - start, array.strides
+    start = address_of(np.frombuffer(block, np.uint8))
+    return address_of(array) - start, array.strides
 
 
 def tensor_in(

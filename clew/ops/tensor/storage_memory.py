@@ -14,7 +14,8 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.tensor import Tensor
-from clew.kernels.numpy.strides import address_of, owner_of
+from clew.kernels.numpy.strides import owner_of
+from clew.kernels.runtime.numpy_capi import address_of
 
 
 def bytes_of(owner: np.ndarray) -> np.ndarray:

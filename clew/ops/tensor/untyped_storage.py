@@ -21,7 +21,8 @@ from clew.backend.device import device as device_type
 from clew.core.mirror import memory_behind, reflect
 from clew.core.storage import INFERENCE
 from clew.core.tensor import Tensor, wrap
-from clew.kernels.numpy.strides import address_of, owner_of
+from clew.kernels.numpy.strides import owner_of
+from clew.kernels.runtime.numpy_capi import address_of
 from clew.ops.define.options import cannot_pin
 from clew.ops.tensor.shared_memory import SharedMemory, shared_memory_of
 from clew.ops.tensor.storage_memory import (

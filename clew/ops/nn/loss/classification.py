@@ -42,8 +42,9 @@ def _safe_classes(target: Array, classes: int, ignore_index: int) -> tuple[Array
 
 def _places(shape: Shape, classes: Array) -> Array:
     """Where the scores of one class at each place are among all scores, counted row by row."""
-    count, inner = shape[1], math.prod(shape[2:])
-    places: Array = np.arange(shape[0]) * (count * inner)
+    inner = math.prod(shape[2:])
+    step = shape[1] * inner
+    places: Array = np.arange(0, shape[0] * step, step) if step else np.zeros(shape[0], np.int64)
     if len(shape) > 2:
         places = places[:, None] + np.arange(inner)
         classes = classes.reshape(shape[0], inner).astype(np.int64, copy=False) * inner
