@@ -1,6 +1,7 @@
 """Imports inside clew point downwards only, and `import clew` brings in nothing optional."""
 
 import ast
+import graphlib
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -196,6 +197,24 @@ def imports_of_folders_above(path: Path, source: str) -> list[str]:
     return found
 
 
+def module_name(path: Path) -> str:
+    return ".".join([*package_of_file(path), path.stem]).removesuffix(".__init__")
+
+
+def imports_of_modules(sources: dict[Path, str]) -> dict[str, set[str]]:
+    """For each module, those of the others that its import statements name."""
+    known = {module_name(path) for path in sources}
+    graph: dict[str, set[str]] = {}
+    for path, source in sources.items():
+        named = {
+            f"{module}.{name}" if f"{module}.{name}" in known else module
+            for node in executed_nodes(ast.parse(source))
+            for module, name in imported_modules(node, package_of_file(path))
+        }
+        graph[module_name(path)] = named & known - {module_name(path)}
+    return graph
+
+
 def local_imports(path: Path, source: str) -> list[str]:
     """Imports inside functions of anything but the optional packages."""
     functions = [
@@ -217,6 +236,22 @@ def local_imports(path: Path, source: str) -> list[str]:
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_imports_point_down(path: Path) -> None:
     assert upward_imports(path, path.read_text(encoding="utf-8")) == []
+
+
+def test_no_modules_import_each_other() -> None:
+    graph = imports_of_modules({path: path.read_text(encoding="utf-8") for path in MODULES})
+    graphlib.TopologicalSorter(graph).prepare()  # a CycleError names the modules
+
+
+def test_modules_that_import_each_other_are_found() -> None:
+    sources = {
+        PACKAGE / "optim" / "adam.py": "from clew.optim import sgd",
+        PACKAGE / "optim" / "sgd.py": "from clew.optim.swa import average",
+        PACKAGE / "optim" / "swa.py": "def f():\n    from . import adam",
+        PACKAGE / "optim" / "__init__.py": "from clew.optim.adam import Adam",
+    }
+    with pytest.raises(graphlib.CycleError):
+        graphlib.TopologicalSorter(imports_of_modules(sources)).prepare()
 
 
 @pytest.mark.parametrize("layer", FOLDERS)
