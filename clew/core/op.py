@@ -69,7 +69,8 @@ def parameter_names(function: Callable[..., Any]) -> tuple[tuple[str, ...], tupl
     """
     if type(function) is partial:
         return _partial_parameter_names(function)
-    function = getattr(function, "__wrapped__", function)
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
     if type(function) is not FunctionType or function.__dict__:
         parameters = inspect.signature(function).parameters.values()
         return (

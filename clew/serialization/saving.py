@@ -21,6 +21,7 @@ from clew.backend.dtypes import uint8
 from clew.backend.layout import layout
 from clew.core.mirror import bits_of, memory_behind
 from clew.core.tensor import Tensor
+from clew.kernels.runtime.numpy_capi import address_of
 from clew.nn.parameter import Parameter, is_lazy
 from clew.ops.define import memory_layout
 from clew.ops.tensor.storage_memory import bytes_of
@@ -130,9 +131,7 @@ class _Pickler(_Base):
         array, dtype = memory_behind(tensor._array), tensor.dtype
         is_typed = dtype not in WITHOUT_TYPE
         storage = self._storage(array, OF_DTYPE[dtype] if is_typed else self._untyped)
-        offset = (
-            memory_layout.address(array) - memory_layout.address(storage.bytes) if array.size else 0
-        )
+        offset = address_of(array) - address_of(storage.bytes) if array.size else 0
         strides = memory_layout.strides_in_elements(array)
         shared = (storage, offset // array.itemsize, tuple(array.shape), strides)
         rest: tuple[Any, ...] = (requires_grad, OrderedDict())

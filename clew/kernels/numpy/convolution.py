@@ -17,9 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from clew.kernels.conv import depthwise as direct
-from clew.kernels.conv import im2col_conv as native
-from clew.kernels.conv import winograd
+from clew.kernels import conv
 from clew.kernels.numpy.arrays import Array, at, widened
 from clew.kernels.numpy.conv_depthwise import (
     depthwise_forward,
@@ -144,7 +142,7 @@ def conv_forward(
     compiled = _compiled(window, shape, w.shape, groups, wide_x, wide_w)
     if compiled is not None:
         out = np.empty(shape, wide_x.dtype)
-        _run_compiled(compiled, native.FORWARD, wide_x, wide_w, out, window, groups)
+        _run_compiled(compiled, conv.im2col_conv.FORWARD, wide_x, wide_w, out, window, groups)
     elif _is_depthwise(w.shape, groups):
         out = depthwise_forward(wide_x, wide_w, window, shape[2:])
     else:
@@ -177,7 +175,7 @@ def conv_grad_input(
     compiled = _compiled(window, g.shape, w.shape, groups, wide_g, wide_w)
     if compiled is not None:
         out = np.zeros(tuple(input_shape), wide_g.dtype)
-        _run_compiled(compiled, native.GRAD_INPUT, out, wide_w, wide_g, window, groups)
+        _run_compiled(compiled, conv.im2col_conv.GRAD_INPUT, out, wide_w, wide_g, window, groups)
         _add_bias(out, bias)
         return out.astype(out_dtype, copy=False)
     flipped_padding = _flipped_padding(window, tuple(input_shape[2:]), g.shape[2:])
@@ -228,7 +226,7 @@ def conv_grad_weight(
     compiled = _compiled(window, g.shape, tuple(weight_shape), groups, wide_g, wide_x)
     if compiled is not None:
         out = np.empty(tuple(weight_shape), wide_x.dtype)
-        _run_compiled(compiled, native.GRAD_WEIGHT, wide_x, out, wide_g, window, groups)
+        _run_compiled(compiled, conv.im2col_conv.GRAD_WEIGHT, wide_x, out, wide_g, window, groups)
     elif _is_depthwise(weight_shape, groups):
         out = depthwise_grad_weight(wide_g, wide_x, window, tuple(weight_shape))
     else:
@@ -246,8 +244,8 @@ def _compiled(window: Window, out: Shape, weight: Shape, groups: int, *arrays: A
         return None
     few = max(weight[1], weight[0] // groups) <= _FEW_CHANNELS and prod(weight[2:]) > 1
     if _is_depthwise(weight, groups) or (groups > 1 and few):
-        return direct if direct.can_run(*arrays) else None
-    return native if native.can_run(*arrays) else None
+        return conv.depthwise if conv.depthwise.can_run(*arrays) else None
+    return conv.im2col_conv if conv.im2col_conv.can_run(*arrays) else None
 
 
 def _run_compiled(
@@ -265,13 +263,17 @@ def _run_compiled(
 
     x, w, y = image(x), image(w), image(y)
     low = [lo for lo, _ in window.pads]
-    geometry = native.Geometry(
+    geometry = conv.im2col_conv.Geometry(
         x.shape, w.shape, y.shape, pair(window.stride, 1), pair(low, 0), pair(window.dilation, 1),
         groups,
     )  # fmt: skip
-    if compiled is native and winograd.fits(geometry, x.dtype):
-        result = {native.FORWARD: y, native.GRAD_INPUT: x, native.GRAD_WEIGHT: w}[kind]
-        winograd.run(kind, x, w, y, geometry)
+    if compiled is conv.im2col_conv and conv.winograd.fits(geometry, x.dtype):
+        result = {
+            conv.im2col_conv.FORWARD: y,
+            conv.im2col_conv.GRAD_INPUT: x,
+            conv.im2col_conv.GRAD_WEIGHT: w,
+        }[kind]
+        conv.winograd.run(kind, x, w, y, geometry)
         if np.isfinite(np.add.reduce(result, axis=None)):
             return
         # Transforms mix neighbours: infinities and NaN must reach only the windows they are in.

@@ -17,7 +17,7 @@ from math import prod
 
 import numpy as np
 
-from clew.kernels.compiled import grid_sampling
+from clew.kernels import compiled
 from clew.kernels.compiled.gather_scatter import index_add
 from clew.kernels.numpy.arrays import Array, widened
 from clew.kernels.numpy.interpolate import cubic_weight_derivatives, cubic_weights
@@ -137,7 +137,7 @@ def grid_sample(
     wide_x, wide_grid = widened(x), widened(grid)
     coefficients = [unnormalize_coefficients(size, align_corners) for size in spatial]
     options = mode, padding_mode, align_corners, cubic_weights
-    out = grid_sampling.sample(wide_x, wide_grid, coefficients, *options)
+    out = compiled.grid_sampling.sample(wide_x, wide_grid, coefficients, *options)
     return out.astype(x.dtype, copy=False)
 
 
@@ -148,7 +148,7 @@ def grid_sample_gradient(
     """The gradients by x and by grid, all float32 or float64."""
     coefficients = [unnormalize_coefficients(size, align_corners) for size in x.shape[2:]]
     options = mode, padding_mode, align_corners, cubic_weights, cubic_weight_derivatives
-    return grid_sampling.gradient(g, x, grid, coefficients, *options, needs)
+    return compiled.grid_sampling.gradient(g, x, grid, coefficients, *options, needs)
 
 
 def pad_corner(

@@ -9,8 +9,7 @@ import math
 
 import numpy as np
 
-from clew.kernels.compiled import lu as compiled_lu
-from clew.kernels.compiled import triangular
+from clew.kernels import compiled
 from clew.kernels.numpy.arrays import Array
 
 _SMALL_TRIANGLE = 64  # columns of a triangle that are solved at once
@@ -40,7 +39,7 @@ def lu_factor(matrices: Array) -> tuple[Array, Array, Array]:
     with np.errstate(all="ignore"):
         for start in range(0, count, _PANEL):
             end = min(start + _PANEL, count)
-            compiled_lu.factor_panel(lu, pivots, start, end)
+            compiled.lu.factor_panel(lu, pivots, start, end)
             if end < columns and end < rows:
                 lu[:, end:, end:] -= lu[:, end:, start:end] @ lu[:, start:end, end:]
     diagonal = lu.diagonal(axis1=1, axis2=2) == 0
@@ -58,7 +57,7 @@ def permutation_of(pivots: Array, rows: int) -> Array:
     *batch, count = pivots.shape
     flat = pivots.reshape(math.prod(batch), count).astype(np.int64, order="C") - 1
     order = np.tile(np.arange(rows), (len(flat), 1))
-    compiled_lu.swap_rows(order, flat)
+    compiled.lu.swap_rows(order, flat)
     return order.reshape(*batch, rows)
 
 
@@ -84,10 +83,12 @@ def solve_triangular(a: Array, b: Array, upper: bool, unitriangular: bool) -> Ar
             block = slice(start, start + _SMALL_TRIANGLE)
             triangle, known = a[:, block, block], x[:, block]
             if upper:
-                triangular.substitute(triangle, known, unitriangular)
+                compiled.triangular.substitute(triangle, known, unitriangular)
                 others = slice(0, start)
             else:
-                triangular.substitute(triangle[:, ::-1, ::-1], known[:, ::-1], unitriangular)
+                compiled.triangular.substitute(
+                    triangle[:, ::-1, ::-1], known[:, ::-1], unitriangular
+                )
                 others = slice(block.stop, size)
             if others.start < others.stop:
                 x[:, others] -= a[:, others, block] @ known

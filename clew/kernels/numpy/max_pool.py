@@ -12,6 +12,7 @@ from math import prod
 
 import numpy as np
 
+from clew.kernels import pool
 from clew.kernels.codegen.builder import TYPES
 from clew.kernels.numpy.arrays import Array, are_below, at, is_inexact, widened
 from clew.kernels.numpy.im2col import Sizes, expand
@@ -22,9 +23,6 @@ from clew.kernels.numpy.separable import (
     pick,
     window_slices,
 )
-from clew.kernels.pool import max_pool as native
-from clew.kernels.pool.adaptive_max_pool import adaptive_max
-from clew.kernels.pool.window_max import window_max
 
 Shape = tuple[int, ...]
 # Elements from which a compiled kernel is worth loading.
@@ -104,7 +102,7 @@ def max_pool(
     axes = list(zip(spatial, counts, kernel, steps, pads, spacing, strict=True))
     some_empty = has_empty_windows(spatial, kernel, steps, pads, spacing, ceil_mode)
     if len(spatial) == 2 and x.dtype in TYPES and x.size >= _COMPILED_FROM and not some_empty:
-        return native.max_pool(x, counts, kernel, steps, pads, spacing)
+        return pool.max_pool.max_pool(x, counts, kernel, steps, pads, spacing)
     if len(spatial) == 3 and is_inexact(x.dtype) and not some_empty:
         ranges = [_window_ranges(*axis) for axis in axes]
         return _compiled_max(x, [low for low, _ in ranges], [high for _, high in ranges], spacing)
@@ -126,7 +124,7 @@ def max_pool(
 def _compiled_max(
     x: Array, first: Sequence[Array], stop: Sequence[Array], dilation: Shape
 ) -> tuple[Array, Array]:
-    values, index = window_max(widened(x), first, stop, dilation)
+    values, index = pool.window_max.window_max(widened(x), first, stop, dilation)
     return values.astype(x.dtype, copy=False), index
 
 
@@ -162,9 +160,9 @@ def adaptive_max_pool(x: Array, *, output_size: Sizes) -> tuple[Array, Array]:
         return values.astype(x.dtype, copy=False), index
     if len(spatial) == 1:
         row = np.array([0]), np.array([1])
-        values, index = adaptive_max(widened(x)[:, :, None], row, *bounds)
+        values, index = pool.adaptive_max_pool.adaptive_max(widened(x)[:, :, None], row, *bounds)
         return values[:, :, 0].astype(x.dtype, copy=False), index[:, :, 0]
-    values, index = adaptive_max(widened(x), *bounds[-2:])
+    values, index = pool.adaptive_max_pool.adaptive_max(widened(x), *bounds[-2:])
     if len(spatial) == 3:
         values, index = _deepest(values, index, bounds[0], spatial)
     return values.astype(x.dtype, copy=False), index
@@ -199,7 +197,7 @@ def _deepest(
     plane = values.shape[3:]
     across = np.arange(prod(plane))
     flat = values.reshape(*values.shape[:3], prod(plane))
-    best, where = adaptive_max(flat, depths, (across, across + 1))
+    best, where = pool.adaptive_max_pool.adaptive_max(flat, depths, (across, across + 1))
     shape = (*best.shape[:3], *plane)
     # Where a maximum is among the planes' maxima, and where that was in its plane.
     depth = where // max(prod(plane), 1)
@@ -374,7 +372,7 @@ def scatter_by_index(
     """
     planes, volume = g.shape[0] * g.shape[1], prod(spatial)
     if g.dtype in TYPES and len(spatial) == 2 and g.size >= _COMPILED_FROM:
-        return native.scatter_add(g, indices, tuple(spatial))
+        return pool.max_pool.scatter_add(g, indices, tuple(spatial))
     if unique:
         placed = np.zeros(planes * volume, g.dtype)
         placed[_absolute(indices, planes, volume)] = g.ravel()

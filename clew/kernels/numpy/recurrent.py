@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from clew.kernels import compiled
 from clew.kernels.codegen.ufunc import elementwise
-from clew.kernels.compiled import lstm
 from clew.kernels.gemm.products import Panels, batch_affine, batch_product
 from clew.kernels.numpy.arrays import Array
 
@@ -124,7 +124,7 @@ def lstm_forward(
         h, c = np.ascontiguousarray(h0), c0.copy(order="C")
         cells = np.empty((len(x), size), x.dtype) if keeps else c
         sizes = batch, size, len(steps), steps[0][0], _step_stride(steps)
-        lstm.run(
+        compiled.lstm.run(
             "forward",
             _LSTM_KERNEL if keeps else _LSTM_STATE_KERNEL,
             (gates, gates.strides[0], weight.panels, h, c, out, cells, *sizes),
@@ -155,7 +155,11 @@ def lstm_forward(
 
 def _is_compiled(weight: Panels, steps: Spans, batch: int, size: int) -> bool:
     """Whether the compiled kernel can run: equal lengths, and a multiple of its block size."""
-    return weight.panels is not None and size % lstm.BLOCK == 0 and have_equal_lengths(steps, batch)
+    return (
+        weight.panels is not None
+        and size % compiled.lstm.BLOCK == 0
+        and have_equal_lengths(steps, batch)
+    )
 
 
 def _step_stride(steps: Spans) -> int:
@@ -189,7 +193,7 @@ def lstm_backward(
         start, arriving = np.ascontiguousarray(c0), grad_out
         if grad_out is not None:
             arriving = np.ascontiguousarray(grad_out)
-        lstm.run(
+        compiled.lstm.run(
             "backward", _LSTM_BACKWARD_KERNEL,
             (gates, gates.strides[0], weight.panels, start, cells, arriving, grad_h, grad_c,
              grad_gates, *sizes),

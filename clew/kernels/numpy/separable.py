@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from clew.forking import cached_property
+from clew.kernels import pool
 from clew.kernels.numpy.arrays import Array, at, widened
-from clew.kernels.pool import separable_maps as native
 
 # A product with the dense matrix does more arithmetic than gathering one source after another, but
 # faster: up to this many input positions per source on the last axis, where a gather is slow, and
@@ -140,9 +140,9 @@ def _map_last_axes(x: Array, tables: Sequence[AxisTable]) -> Array | None:
     """Map the last two axes, or the only one, by compiled code; None if there is none."""
     columns = tables[-1].taps(x.dtype, True)
     if len(tables) > 1:
-        return native.separable_map(x, tables[-2].taps(x.dtype, False), columns)
+        return pool.separable_maps.separable_map(x, tables[-2].taps(x.dtype, False), columns)
     one_row = AxisTable.identity(1).taps(x.dtype, False)
-    mapped = native.separable_map(x[..., None, :], one_row, columns)
+    mapped = pool.separable_maps.separable_map(x[..., None, :], one_row, columns)
     return None if mapped is None else mapped[..., 0, :]
 
 

@@ -13,8 +13,8 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
+from clew.kernels import compiled
 from clew.kernels.codegen.builder import TYPES
-from clew.kernels.compiled import pair_distances
 from clew.ops.linalg.checks import require_kernel
 from clew.ops.linalg.product_checks import require_same_scalar_type
 
@@ -38,10 +38,10 @@ def _cdist(x1: Array, x2: Array, *, p: float, by_product: bool) -> Array:
     rows, others, columns = x1.shape[-2], x2.shape[-2], x1.shape[-1]
     batch = np.broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
     result = np.zeros((*batch, rows, others), x1.dtype)
-    if p in pair_distances.NORMS and x1.dtype in TYPES:
+    if p in compiled.pair_distances.NORMS and x1.dtype in TYPES:
         first, second = (_by_column(each, batch) for each in (x1, x2))
         for index in np.ndindex(*batch):
-            pair_distances.distances_between(first[index], second[index], p, result[index])
+            compiled.pair_distances.distances_between(first[index], second[index], p, result[index])
         return result
     step = max(1, _BLOCK // max(1, others * columns * math.prod(batch)))
     for start in range(0, rows if columns else 0, step):
@@ -121,7 +121,7 @@ def _without_graph(g: Array, x1: Array, x2: Array, distance: Array, p: float) ->
     result = np.empty((*batch, *x1.shape[-2:]), x1.dtype)
     for index in np.ndindex(*batch):
         matrices = first[index], second[index], distance[index], g[index]
-        result[index] = pair_distances.gradient_between(*matrices, p).T
+        result[index] = compiled.pair_distances.gradient_between(*matrices, p).T
     return result
 
 

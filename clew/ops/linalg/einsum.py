@@ -7,7 +7,6 @@ for the dimensions that an ellipsis stands for.
 from __future__ import annotations
 
 import math
-import string
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -17,7 +16,7 @@ from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.ops.shape.joining import tensor_list
 
-_LETTERS = string.ascii_uppercase + string.ascii_lowercase
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _FIRST_OF_ELLIPSIS = 52
 Labels = list[Any]  # of int and Ellipsis, before ellipses are resolved
 

@@ -14,7 +14,7 @@ from clew.core.op import Op
 from clew.core.public import deliver, public
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
-from clew.kernels.compiled import pair_distances
+from clew.kernels import compiled
 from clew.observer import active
 from clew.ops.define.dims import wrap_dim
 from clew.ops.linalg.cdist import direction, is_largest
@@ -132,8 +132,8 @@ def _pdist(self: Array, *, p: float) -> Array:
     rows, columns = self.shape
     if rows < 2 or not columns:
         return np.zeros(rows * (rows - 1) // 2, self.dtype)
-    if p in pair_distances.NORMS:
-        return pair_distances.distances(np.ascontiguousarray(self.T), p)
+    if p in compiled.pair_distances.NORMS:
+        return compiled.pair_distances.distances(np.ascontiguousarray(self.T), p)
     result = np.empty(rows * (rows - 1) // 2, self.dtype)
     done = 0
     for block in _row_blocks(rows, columns):
@@ -168,11 +168,11 @@ def _pdist_gradient(g: Tensor, self: Tensor, out: Tensor, p: float) -> Tensor:
 
 def _pdist_gradient_array(g: Array, x: Array, out: Array, p: float) -> Array:
     """The same, without holding the differences of all pairs."""
-    if p in pair_distances.NORMS:
+    if p in compiled.pair_distances.NORMS:
         weights = np.ascontiguousarray(g)
         if p == 2:
             weights = np.divide(g, out, out=np.zeros_like(out), where=out != 0)
-        found = pair_distances.gradient(np.ascontiguousarray(x.T), out, weights, p)
+        found = compiled.pair_distances.gradient(np.ascontiguousarray(x.T), out, weights, p)
         return np.ascontiguousarray(found.T)
     rows, columns = x.shape
     first, second = _pair_indices(rows)

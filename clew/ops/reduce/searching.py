@@ -12,7 +12,7 @@ from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, every_value, wrap
-from clew.kernels.compiled import bisection
+from clew.kernels import compiled
 from clew.ops.define import out_checks
 from clew.ops.define.dims import wrap_dim
 from clew.ops.reduce.choosing import orderable
@@ -239,9 +239,9 @@ def _searchsorted(
         if sorter is not None:
             sequence = np.take_along_axis(sequence, sorter, -1)
         same = np.result_type(sequence, values)
-        if same in bisection.TYPES:
+        if same in compiled.bisection.TYPES:
             sequence, values = (each.astype(same, copy=False) for each in (sequence, values))
-            places = bisection.bisect(sequence, values, right)
+            places = compiled.bisection.bisect(sequence, values, right)
         else:
             places = _bisect(sequence, values, right)
     return np.asarray(places).astype(np.int32 if out_int32 else np.int64, copy=False)
