@@ -420,6 +420,11 @@ def warn_once(text: str) -> None:
         warnings.warn(text, stacklevel=user_stacklevel())
 
 
+def warn_of_complex32() -> None:
+    """Warn of a dtype that most operations refuse."""
+    warn_once("ComplexHalf support is experimental and many operators don't support it yet.")
+
+
 # Where functions are wrapped, which then say themselves which argument is wrong.
 _WRAPPING = ("clew.core.public", "clew.core.arguments")
 

@@ -144,7 +144,7 @@ def initial_grad(shape: tuple[int, ...], dtype: np.dtype, grad: Any, index: int)
                 f"  This output has shape {errors.shape_list(shape)}: reduce it (`.mean()` "
                 "or `.sum()`), or pass `gradient=` with its shape." + errors.at_user_line()
             )
-        if dtype.kind == "c":
+        if dtype.kind in "cW":
             raise RuntimeError(
                 "grad can be implicitly created only for real scalar outputs but got "
                 f"{dtypes.BY_NUMPY[dtype]}" + errors.at_user_line()
@@ -157,7 +157,7 @@ def initial_grad(shape: tuple[int, ...], dtype: np.dtype, grad: Any, index: int)
             f"Mismatch in shape: grad_output[{index}] has a shape of {grad.shape} and "
             f"output[{index}] has a shape of {Size(shape)}." + errors.at_user_line()
         )
-    if (grad._array.dtype.kind == "c") != (dtype.kind == "c"):
+    if (grad._array.dtype.kind in "cW") != (dtype.kind in "cW"):
         raise RuntimeError(
             "For complex Tensors, both grad_output and output are required to have the same dtype. "
             f"Mismatch in dtype: grad_output[{index}] has a dtype of {grad.dtype} and "

@@ -276,7 +276,7 @@ class FunctionCtx(Node):
         is_complex = grad.dtype.is_complex
         if (
             dtype is not None
-            and is_complex != (dtype.kind == "c")
+            and is_complex != (dtype.kind in "cW")
             and not grad.dtype.is_floating_point
         ):
             raise function_errors.gradient_of_wrong_dtype(self, index, is_complex)

@@ -104,7 +104,7 @@ def _sum(terms: list[Tensor]) -> Tensor | None:
 
 
 def _conj(value: Tensor) -> Tensor:
-    return value.conj_physical() if value._array.dtype.kind == "c" else value
+    return value.conj_physical() if value._array.dtype.kind in "cW" else value
 
 
 def _elementwise(
@@ -125,7 +125,7 @@ def _fit_out(term: Tensor, out: Tensor) -> Tensor:
     if term._array.shape != out._array.shape:
         term = term.expand(out._array.shape)
     if term._array.dtype is not out._array.dtype:
-        if term._array.dtype.kind == "c" and out._array.dtype.kind != "c":
+        if term._array.dtype.kind in "cW" and out._array.dtype.kind not in "cW":
             term = term.real
         term = term.to(out.dtype)
     return term
@@ -186,7 +186,7 @@ def _transposed(
         if total is None or not total.requires_grad:
             results: Sequence[Any] = [wrap(np.zeros_like(w._array)) for w in wanted]
         else:
-            real = total.real if total._array.dtype.kind == "c" else total
+            real = total.real if total._array.dtype.kind in "cW" else total
             results = grad(real, wanted, create_graph=grad_enabled, materialize_grads=True)
     finally:
         state.grad_enabled = grad_enabled

@@ -36,7 +36,7 @@ def central_difference(
     array = moved._array
     before = np.array(array[place])
     # A step may be less than what the input's own precision can hold.
-    center = before.astype(np.complex128 if before.dtype.kind == "c" else np.float64)
+    center = before.astype(np.complex128 if before.dtype.kind in "cW" else np.float64)
     try:
         array[place] = center - step
         behind = [out.detach().clone() for out in values()]

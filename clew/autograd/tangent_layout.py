@@ -28,7 +28,7 @@ def in_layout_of(primal: Tensor, tangent: Tensor) -> Tensor:
     if primal._is_lifted or tangent._is_lifted or not primal._array.size:
         return tangent
     like, given = primal._array, tangent._array
-    both_complex = like.dtype.kind == given.dtype.kind == "c"
+    both_complex = like.dtype.kind == given.dtype.kind in "cW"
     same_bits = not both_complex or bits_of(like) == bits_of(given)
     return tangent if same_bits and _place(like) == _place(given) else _copied(like, tangent)
 

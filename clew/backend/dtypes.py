@@ -75,7 +75,7 @@ class dtype:
 
     def to_complex(self) -> dtype:
         """The complex dtype whose parts have this one."""
-        found = complex32 if self is float16 else complex_of(self)
+        found = complex_of(self)
         if not found.is_complex:
             raise RuntimeError(f"Unknown Complex ScalarType for {self.scalar_name}")
         return found
@@ -108,7 +108,6 @@ class _Nameable(dtype):
     def np(self) -> Any:
         raise NotImplementedError(
             f"there are no tensors of torch.{self.name} in clew, because NumPy has no such numbers."
-            + (" Use torch.complex64." if self.category == COMPLEX else "")
         )
 
 
@@ -125,10 +124,10 @@ float16 = dtype("float16", np.float16, FLOAT, 9)
 bfloat16 = dtype("bfloat16", ml_dtypes.bfloat16, FLOAT, 10)
 float32 = dtype("float32", np.float32, FLOAT, 11)
 float64 = dtype("float64", np.float64, FLOAT, 12)
+complex32 = dtype("complex32", ml_dtypes.complex32, COMPLEX, 12)
 complex64 = dtype("complex64", np.complex64, COMPLEX, 13)
 complex128 = dtype("complex128", np.complex128, COMPLEX, 14)
 
-complex32 = _Nameable("complex32", 4, COMPLEX, 12)
 # The elements of quantized tensors, which clew does not have.
 QUANTIZED = tuple(
     _Nameable(name, itemsize, INTEGER, 0)
@@ -155,15 +154,18 @@ ALIASES = {
     "short": int16, "int": int32, "long": int64, "half": float16, "float": float32,
     "double": float64, "cfloat": complex64, "cdouble": complex128, "chalf": complex32,
 }  # fmt: skip
-BY_NUMPY: dict[np.dtype, dtype] = {d.np: d for d in (*ALL_DTYPES, *FLOAT8)}
+BY_NUMPY: dict[np.dtype, dtype] = {d.np: d for d in (*ALL_DTYPES, complex32, *FLOAT8)}
 
 _WIDE_UNSIGNED = frozenset({uint16, uint32, uint64})
 _REAL_OF = {complex32: float16, complex64: float32, complex128: float64}
-_COMPLEX_OF = {float16: complex64, bfloat16: complex64, float32: complex64, float64: complex128}
+_COMPLEX_OF = {float16: complex32, bfloat16: complex64, float32: complex64, float64: complex128}
 
 # Low-precision types are computed in float32 and rounded once at the end.
 HALVES = frozenset({float16.np, bfloat16.np})
 LOW_PRECISION = HALVES | {d.np for d in FLOAT8}
+
+COMPUTED_IN = {d: float32 for d in (float16, bfloat16, *FLOAT8)} | {complex32: complex64}
+COMPUTED_IN_NUMPY = {low.np: wide.np for low, wide in COMPUTED_IN.items()}
 
 _default_dtype = float32
 
@@ -206,7 +208,7 @@ def complex_of(d: dtype) -> dtype:
 
 
 def default_complex() -> dtype:
-    return complex128 if _default_dtype is float64 else complex64
+    return complex_of(_default_dtype)
 
 
 def of_array(array: np.ndarray) -> dtype:

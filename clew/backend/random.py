@@ -54,6 +54,7 @@ _MANTISSA_BITS: dict[np.dtype[Any], int] = {
     np.dtype(np.float16): 11, _BFLOAT16: 8, np.dtype(np.float32): 24, np.dtype(np.float64): 53,
 }  # fmt: skip
 _REAL_OF_COMPLEX: dict[np.dtype[Any], np.dtype[Any]] = {
+    np.dtype(ml_dtypes.complex32): np.dtype(np.float16),
     np.dtype(np.complex64): np.dtype(np.float32), np.dtype(np.complex128): np.dtype(np.float64),
 }  # fmt: skip
 _DOUBLE = np.dtype(np.float64)

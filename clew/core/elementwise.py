@@ -187,8 +187,7 @@ class Elementwise(Op):
             result = dtypes.bool_
         elif self.rule == REAL:
             result = promoted.to_real()
-        compute = dtypes.float32 if promoted.np in dtypes.LOW_PRECISION else promoted
-        return compute, result
+        return dtypes.COMPUTED_IN.get(promoted, promoted), result
 
     def _explain(self, inputs: tuple[Any, ...], error: ValueError) -> Exception:
         shapes = [value._array.shape for value in inputs if isinstance(value, Tensor)]

@@ -302,7 +302,7 @@ class Op:
                 observer.op_ran(self.name, inputs, params, out)
             return out
         # A look at the dtype itself is faster than one at its kind.
-        if self.differentiable and (array.dtype is F32 or array.dtype.kind in "fcV"):
+        if self.differentiable and (array.dtype is F32 or array.dtype.kind in "fcVW"):
             plan = self.plans.get(mask) or self.plan(mask)
             if plan.active:
                 out._requires_grad = True

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.interrupts import uninterrupted
+from clew.kernels.numpy.arrays import imaginary_part, real_part
 
 # A column of floats spanning more than this ratio, or outside these bounds, reads better in
 # scientific notation.
@@ -254,8 +255,8 @@ def _cells(
 ) -> tuple[list[str], int]:
     """Return the text of each element, and the width by which elements per line are counted."""
     if dtype_name.startswith("complex"):
-        real_cells, real_width = _float_cells(values.real, options)
-        imag_cells, imag_width = _float_cells(values.imag, options)
+        real_cells, real_width = _float_cells(real_part(values), options)
+        imag_cells, imag_width = _float_cells(imaginary_part(values), options)
         cells = [_complex_cell(*pair) for pair in zip(real_cells, imag_cells, strict=True)]
         return cells, real_width + imag_width + 1
     if dtype_name.startswith(("float", "bfloat")):

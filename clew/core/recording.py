@@ -374,7 +374,7 @@ def save_outputs(outs: tuple[Tensor, ...], which: int | None) -> Any:
 
 def differentiable(tensor: Tensor) -> bool:
     """Whether a gradient can exist: floats and complex numbers. (bfloat16 has the kind V.)"""
-    return tensor._array.dtype.kind in "fcV"
+    return tensor._array.dtype.kind in "fcVW"
 
 
 def fact(kind: int, key: Any, inputs: tuple[Any, ...]) -> Any:

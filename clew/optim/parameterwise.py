@@ -190,7 +190,7 @@ def update_one(
     if options.get("differentiable"):
         # The graph of this update keeps what it used: the next one must not write over that.
         state.update({k: v.clone() for k, v in state.items() if isinstance(v, Tensor)})
-    if kind._complex_as_real and param._array.dtype.kind == "c":
+    if kind._complex_as_real and param._array.dtype.kind in "cW":
         real_state = {k: _as_real(v) for k, v in state.items()}
         kind._update(view_as_real(param), view_as_real(grad), real_state, options)
         return

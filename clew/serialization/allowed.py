@@ -50,7 +50,10 @@ ALWAYS: dict[str, Any] = {
     "torch.device": device,
     "torch.Tensor": Tensor,
     "torch.nn.parameter.Parameter": Parameter,
-    **{f"torch.{each.name}": each for each in (*dtypes.ALL_DTYPES, *dtypes.FLOAT8)},
+    **{
+        f"torch.{each.name}": each
+        for each in (*dtypes.ALL_DTYPES, dtypes.complex32, *dtypes.FLOAT8)
+    },
     **{each.name: each for each in (*storages.OF_DTYPE.values(), storages.UNTYPED)},
 }
 _MISSING: dict[str, str] = {

@@ -31,7 +31,9 @@ class StorageType:
 
 UNTYPED = StorageType("torch.storage.UntypedStorage", None)
 # These have no typed storages in PyTorch: their tensors lie over bytes.
-WITHOUT_TYPE = frozenset({dtypes.uint16, dtypes.uint32, dtypes.uint64, *dtypes.FLOAT8})
+WITHOUT_TYPE = frozenset(
+    {dtypes.uint16, dtypes.uint32, dtypes.uint64, dtypes.complex32, *dtypes.FLOAT8}
+)
 OF_DTYPE: dict[dtypes.dtype, StorageType] = {
     dtype: StorageType(f"torch.{dtype.scalar_name}Storage", dtype)
     for dtype in dtypes.ALL_DTYPES

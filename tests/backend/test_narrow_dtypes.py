@@ -37,7 +37,7 @@ def test_float8(lib: Any) -> Any:
 
 
 @twice
-def test_complex32_has_a_name(lib: Any) -> Any:
+def test_limits_and_promotion_of_complex32(lib: Any) -> Any:
     dtype, all_names = lib.complex32, ("bool", "int64", "float16", "bfloat16", "float32", "float64")
     info = lib.finfo(dtype)
     return [
@@ -47,14 +47,6 @@ def test_complex32_has_a_name(lib: Any) -> Any:
         repr(lib.promote_types(lib.complex64, dtype)), raised(lib.int64.to_complex),
         lib.finfo() == lib.finfo(lib.float32), lib.finfo() == lib.finfo(lib.float64),
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize("make", ["zeros", "ones", "empty"])
-def test_there_are_no_tensors_of_complex32(make: str) -> None:
-    with pytest.raises(NotImplementedError, match=r"no tensors of torch\.complex32"):
-        getattr(clew, make)(2, dtype=clew.complex32)
-    with pytest.raises(NotImplementedError, match=r"no tensors of torch\.complex32"):
-        clew.ones(2).chalf()
 
 
 @pytest.mark.parametrize("name", FLOAT8)

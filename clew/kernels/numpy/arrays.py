@@ -14,7 +14,11 @@ Array = NDArray[Any]
 
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 _F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
-_HALF_DTYPES = frozenset({np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)})
+_WIDER: dict[np.dtype[Any], np.dtype[Any]] = {
+    np.dtype(np.float16): _F32,
+    np.dtype(ml_dtypes.bfloat16): _F32,
+    np.dtype(ml_dtypes.complex32): np.dtype(np.complex64),
+}
 
 
 def at(*parts: Any) -> tuple[Any, ...]:
@@ -36,9 +40,9 @@ def sum_of_products(a: Array, b: Array, axes: tuple[int, ...]) -> Array:
 
 
 def compute_dtype(dtype: DTypeLike) -> np.dtype[Any]:
-    """float32 for the two 16-bit floats, which BLAS does not know; any other dtype itself."""
+    """What 16-bit floats are computed in, which BLAS does not know; any other dtype itself."""
     resolved: np.dtype[Any] = np.dtype(dtype)
-    return np.dtype(np.float32) if resolved in _HALF_DTYPES else resolved
+    return _WIDER.get(resolved, resolved)
 
 
 def widened(array: Array) -> Array:
@@ -61,6 +65,20 @@ def as_new(array: Array) -> Array:
     if not array.flags.c_contiguous:
         return row_by_row(array)
     return array.reshape(-1).reshape(array.shape) if 1 in array.shape else array
+
+
+# NumPy's own complex types have these parts as attributes; complex32 is not one of them.
+_HALF_PARTS = np.dtype([("real", np.float16), ("imag", np.float16)])
+
+
+def real_part(array: Array) -> Array:
+    """The real parts of numbers, in the same memory."""
+    return array.real if array.dtype.kind != "W" else array.view(_HALF_PARTS)["real"]
+
+
+def imaginary_part(array: Array) -> Array:
+    """The imaginary parts of complex numbers, in the same memory."""
+    return array.imag if array.dtype.kind != "W" else array.view(_HALF_PARTS)["imag"]
 
 
 def are_below(indices: Array, limit: int) -> bool:

@@ -29,6 +29,9 @@ _KERNELS: dict[tuple[Any, Any], OnBits] = {
 
 def saturated(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Values that a dtype without infinities holds: the largest for all that are larger."""
+    if array.dtype.kind == "W" and dtype.kind == "b":
+        # As ml_dtypes converts it, 0.5 is false.
+        return array.astype(np.complex64)
     if dtype is not _E4M3 or array.dtype.kind == "b":
         return array
     return np.clip(array.real.astype(np.float32), -448.0, 448.0)

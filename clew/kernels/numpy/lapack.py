@@ -19,7 +19,7 @@ _PANEL = 32  # columns that are eliminated one by one before a matrix product up
 def adjoint(matrices: Array) -> Array:
     """The conjugate transposes, as a view where the numbers are real."""
     swapped = matrices.swapaxes(-2, -1)
-    return swapped.conj() if matrices.dtype.kind == "c" else swapped
+    return swapped.conj() if matrices.dtype.kind in "cW" else swapped
 
 
 def by_columns(matrices: Array) -> Array:

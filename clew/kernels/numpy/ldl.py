@@ -20,7 +20,7 @@ ALPHA = (1 + math.sqrt(17)) / 8
 
 def _size(values: Array) -> Array:
     """What LAPACK compares to choose a pivot: for complex numbers not the absolute value."""
-    if values.dtype.kind == "c":
+    if values.dtype.kind in "cW":
         return np.absolute(values.real) + np.absolute(values.imag)
     return np.absolute(values)
 
@@ -28,7 +28,7 @@ def _size(values: Array) -> Array:
 def _mirrored(values: Array, hermitian: bool) -> Array:
     """The transpose; with `hermitian`, the conjugate one."""
     transposed = values.swapaxes(-2, -1)
-    return transposed.conj() if hermitian and values.dtype.kind == "c" else transposed
+    return transposed.conj() if hermitian and values.dtype.kind in "cW" else transposed
 
 
 def _from_lower(matrix: Array, hermitian: bool) -> Array:

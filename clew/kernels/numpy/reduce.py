@@ -60,7 +60,7 @@ def sum_over(array: Array, dims: Dims, keepdim: bool) -> Array | None:
         kernel = SUM_COLUMNS.specialize(array)
         if kernel is not None and array.shape[0] < 2 * ROWS:
             return np.asarray(kernel(array))
-    if array.dtype.kind == "c":
+    if array.dtype.kind in "cW":
         # Both are arrays, which the type of `sum_over` does not say.
         parts = [sum_over(part, dims, keepdim) for part in (array.real, array.imag)]
         return np.stack(parts, axis=-1).view(array.dtype)[..., 0]  # type: ignore[arg-type]

@@ -247,7 +247,7 @@ def reduce_flat(
     places = positions.astype(np.int64, copy=False).ravel()
     if not include_self:
         flat[places] = _identity(reduce, target.dtype)
-    if reduce == "prod" and target.dtype.kind == "c":
+    if reduce == "prod" and target.dtype.kind in "cW":
         _multiply_complex(flat, places, values.ravel())
     else:
         _REDUCE[reduce].at(flat, places, values.ravel())

@@ -81,6 +81,8 @@ def _copied(
         result = tensor_over(data, kind or _dtype_over(data))
     else:
         result = wrap(array_from_data(data, kind))
+        if result.dtype is dtypes.complex32:
+            errors.warn_of_complex32()
     result._reason = entered_from_outside(f"{function}()", data)
     require_bool("requires_grad", requires_grad)
     if requires_grad:

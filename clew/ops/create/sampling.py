@@ -100,7 +100,7 @@ def _normal_both(mean: np.ndarray, std: np.ndarray, *, stream: Stream) -> np.nda
 
 
 def _check_deviations(std: np.ndarray) -> None:
-    if std.dtype.kind == "c":
+    if std.dtype.kind in "cW":
         raise RuntimeError(
             "normal expects standard deviation to be non-complex" + errors.at_user_line()
         )

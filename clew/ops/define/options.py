@@ -156,6 +156,8 @@ def made(
     Inside vmap, what is made `like` a tensor has examples of its own where that one has.
     """
     check_options(function, options)
+    if array.dtype.kind == "W":
+        errors.warn_of_complex32()
     if array.nbytes >= _LARGE:
         # Kernels will be needed. From now on arrays begin with a line of the cache.
         jit.machine()

@@ -38,6 +38,11 @@ FLOATS = "hf"
 INTEGERS = "bi"
 _WORDS = {"b": "bools", "i": "integers", "f": "floats", "c": "complex numbers"}
 
+# The rows that give numbers of complex32; PyTorch has few.
+_OF_COMPLEX32 = frozenset(
+    {"add", "addcmul", "conj_physical", "mul", "neg", "positive", "rsub", "sgn", "sub", "where"}
+)
+
 # For a letter that a row refuses: the exception, where it is not the usual one. For a capital, it
 # is said before shapes that do not fit.
 Refusals = Mapping[str, Exception]
@@ -96,6 +101,10 @@ class Row(Elementwise):
             promoted = compute if self.rule in (BOOL, REAL) else result
             if kind_letter(promoted) not in self.takes:
                 self.refuse(promoted, inputs)
+        if result is dtypes.complex32:
+            if self.name not in _OF_COMPLEX32:
+                self.refuse(result, inputs)
+            errors.warn_of_complex32()
         return compute, result
 
     def refuse(self, promoted: dtypes.dtype, inputs: tuple[Any, ...]) -> None:

@@ -421,7 +421,7 @@ def scatter_reduce(
     dim = _check_scatter(input, dim, index, src)
     check_reduction(reduce)
     kind = input._array.dtype.kind
-    if (kind == "b" and reduce == "mean") or (kind == "c" and reduce in ("amax", "amin")):
+    if (kind == "b" and reduce == "mean") or (kind in "cW" and reduce in ("amax", "amin")):
         raise errors.no_kernel(f"scatter_gather_tensor_cpu_reduce_{reduce}", input.dtype)
     return SCATTER_REDUCE(input, index, src, dim=dim, reduce=reduce, include_self=include_self)
 

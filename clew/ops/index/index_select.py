@@ -318,7 +318,7 @@ def index_reduce(
             "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
             f"{reduce}." + errors.at_user_line()
         )
-    if input._array.dtype.kind in "bc":
+    if input._array.dtype.kind in "bcW":
         raise errors.no_kernel("index_func_", input.dtype)
     dim = wrap_dim(dim, input._array.ndim)
     _check_sources("index_reduce_", input, dim, index, source)

@@ -347,7 +347,7 @@ LINALG_EIG = Op("linalg_eig", _eig, outputs=2, grads={"self": _eig_grad})
 
 def _check_eig(name: str, A: Tensor) -> None:
     require_square(name, A)
-    if A._array.dtype.kind not in "fcV":
+    if A._array.dtype.kind not in "fcVW":
         raise RuntimeError(
             f"Unknown Complex ScalarType for {A.dtype.scalar_name}" + errors.at_user_line()
         )

@@ -125,7 +125,7 @@ def _dot(self: Array, tensor: Array) -> Array:
 
 
 def _vdot(self: Array, other: Array) -> Array:
-    return np.asarray(np.vdot(self, other) if self.dtype.kind == "c" else _dot(self, other))
+    return np.asarray(np.vdot(self, other) if self.dtype.kind in "cW" else _dot(self, other))
 
 
 MM = Op(

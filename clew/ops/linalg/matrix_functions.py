@@ -299,7 +299,7 @@ def _exp_grad(g: Tensor, self: Tensor) -> Tensor:
 
 def _matrix_exp(self: Array) -> Array:
     # The powers of a large matrix cancel, so that single precision would lose digits.
-    wide = np.complex128 if self.dtype.kind == "c" else np.float64
+    wide = np.complex128 if self.dtype.kind in "cW" else np.float64
     return lapack.matrix_exp(self.astype(wide, copy=False)).astype(self.dtype, copy=False)
 
 

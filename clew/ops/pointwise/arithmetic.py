@@ -37,9 +37,9 @@ from clew.ops.tensor.copying import scalar_as
 def conj(value: Any) -> Any:
     """The complex conjugate; real tensors and numbers pass unchanged."""
     if type(value) is np.ndarray:
-        return value.conj() if value.dtype.kind == "c" else value
+        return value.conj() if value.dtype.kind in "cW" else value
     if isinstance(value, Tensor):
-        return value.conj() if value._array.dtype.kind == "c" else value
+        return value.conj() if value._array.dtype.kind in "cW" else value
     return value.conjugate() if isinstance(value, complex) else value
 
 

@@ -84,7 +84,7 @@ def _LOGADDEXP2_KERNEL(x: Any, y: Any) -> Any:
 
 
 def _log_add_exp(self: Any, other: Any) -> Any:
-    if self.dtype.kind != "c":
+    if self.dtype.kind not in "cW":
         return _LOGADDEXP_KERNEL.specialize(self)(self, other)
     return complex_logarithms.logaddexp(self, other)
 
@@ -308,7 +308,7 @@ def _replaced(
 ) -> Any:  # fmt: skip
     if self.dtype.kind in "biu":
         return self.copy()
-    if self.dtype.kind == "c":
+    if self.dtype.kind in "cW":
         result = np.empty_like(self)
         for part in ("real", "imag"):
             replaced = _replaced(

@@ -25,6 +25,7 @@ from clew.core.tensor import Tensor, every_value
 from clew.core.view_op import ViewOp
 from clew.kernels.codegen.ir import where
 from clew.kernels.codegen.ufunc import elementwise
+from clew.kernels.numpy.arrays import imaginary_part, real_part
 from clew.kernels.numpy.strides import restride
 from clew.ops.define import out_checks
 from clew.ops.define.rows import SAME_OUT, Row, out_form, require_tensors
@@ -37,7 +38,7 @@ from clew.ops.tensor.copying import CLONE
 
 def _pairs(self: np.ndarray) -> np.ndarray:
     memory, bits = memory_behind(self), bits_of(self)
-    first = memory.real
+    first = real_part(memory)
     shape, strides = (*memory.shape, 2), (*memory.strides, first.itemsize)
     return with_bits(restride(first, shape, strides), bits)
 
@@ -52,14 +53,14 @@ def _from_pairs(self: np.ndarray) -> np.ndarray:
 
 
 def _real_part(self: np.ndarray) -> np.ndarray:
-    return with_bits(memory_behind(self).real, bits_of(self) & NEG_BIT)
+    return with_bits(real_part(memory_behind(self)), bits_of(self) & NEG_BIT)
 
 
 def _imaginary_part(self: np.ndarray) -> np.ndarray:
     bits = bits_of(self)
     # The imaginary part of a conjugate is the negative one.
     is_negative = bool(bits & CONJ_BIT) != bool(bits & NEG_BIT)
-    return with_bits(memory_behind(self).imag, NEG_BIT if is_negative else 0)
+    return with_bits(imaginary_part(memory_behind(self)), NEG_BIT if is_negative else 0)
 
 
 VIEW_AS_REAL: ViewOp = ViewOp(
@@ -117,7 +118,7 @@ def view_as_complex(input: Tensor) -> Tensor:
     """
     array = input._array
     problem = ""
-    if input.dtype not in (dtypes.float32, dtypes.float64):
+    if input.dtype not in (dtypes.float16, dtypes.float32, dtypes.float64):
         problem = (
             "view_as_complex is only supported for half, float and double tensors, but got a "
             f"tensor of scalar type: {input.dtype.scalar_name}"
@@ -319,8 +320,8 @@ FUNCTIONS["conj_physical"] = _conj_physical_function
 def _complex(real: np.ndarray, imag: np.ndarray) -> np.ndarray:
     dtype = dtypes.complex_of(dtypes.BY_NUMPY[real.dtype]).np
     result = np.empty(np.broadcast_shapes(real.shape, imag.shape), dtype)
-    result.real = real
-    result.imag = imag
+    real_part(result)[...] = real
+    imaginary_part(result)[...] = imag
     return result
 
 
@@ -356,11 +357,8 @@ def _check_parts(name: str, first: Tensor, second: Tensor, names: tuple[str, str
             f"Expected object of scalar type {first.dtype.scalar_name} but got scalar type "
             f"{second.dtype.scalar_name} for second argument" + errors.at_user_line()
         )
-    if first.dtype is dtypes.float16:
-        raise NotImplementedError(
-            f"\"{name}_cpu\" not implemented for 'Half': NumPy has no complex numbers of half "
-            "precision\n  Convert first: x.float()" + errors.at_user_line()
-        )
+    if name == "polar" and first.dtype is dtypes.float16:
+        raise errors.no_kernel("polar_cpu", first.dtype)
     mismatch = errors.broadcast_mismatch(name, first._array.shape, second._array.shape)
     if mismatch is not None:
         raise mismatch
@@ -411,7 +409,7 @@ def _ANGLE_KERNEL(x: Any) -> Any:
 
 
 def _angle(self: np.ndarray) -> Any:
-    if self.dtype.kind == "c":
+    if self.dtype.kind in "cW":
         return np.angle(self)
     return _ANGLE_KERNEL.specialize(self)(self)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.elementwise import binary, operands
+from clew.core.elementwise import Elementwise, binary, operands
 from clew.core.inplace import apply_inplace
 from clew.core.public import FUNCTIONS, methods, public
 from clew.core.tensor import Tensor
@@ -39,7 +39,7 @@ def _raise_tensor(self: np.ndarray, exponent: np.ndarray) -> Any:
     """Any array to another of its dtype."""
     if self.dtype.kind in "iu":
         return _integer_power(self, exponent)
-    if self.dtype.kind == "c":
+    if self.dtype.kind in "cW":
         return _complex_power(self, exponent)
     if self.size < _FEW:
         return np.power(self, exponent)
@@ -144,7 +144,18 @@ POW = Row(
     node="PowBackward1", grads={"self": _grad_of_base, "exponent": _grad_of_exponent},
     kinks="0 at x^0 for the base, 0 at 0^y for the exponent",
 )  # fmt: skip
-POW_OF_NUMBER = Row(
+
+
+class PowerOfNumber(Row):
+    """1 to any power is 1, also in dtypes that have no other powers."""
+
+    def result_dtype(self, inputs: tuple[Any, ...]) -> tuple[dtypes.dtype, dtypes.dtype]:
+        if type(inputs[0]) is not bool and inputs[0] == 1:
+            return Elementwise.result_dtype(self, inputs)
+        return super().result_dtype(inputs)
+
+
+POW_OF_NUMBER = PowerOfNumber(
     "pow.of_number", _raise_to, inputs=("self", "exponent"), takes=_TAKES, torch_kernel="pow",
     node="PowBackward2", grads={"exponent": _grad_of_exponent},
 )  # fmt: skip

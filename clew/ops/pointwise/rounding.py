@@ -146,6 +146,8 @@ def _sign(self: np.ndarray) -> Any:
     kind = self.dtype.kind
     if kind == "b":
         return self.copy()
+    if kind == "W":
+        return _sign(self.astype(np.complex64)).astype(self.dtype)
     result = np.asarray(np.sign(self))
     if kind == "f":
         np.copyto(result, 0, where=np.isnan(result))

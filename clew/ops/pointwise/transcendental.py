@@ -61,7 +61,7 @@ log10 = unary_row(
 
 
 def _log1p(self: Any) -> Any:
-    return complex_logarithms.log1p(self) if self.dtype.kind == "c" else np.log1p(self)
+    return complex_logarithms.log1p(self) if self.dtype.kind in "cW" else np.log1p(self)
 
 
 log1p = unary_row(
@@ -205,7 +205,7 @@ atanh = unary_row(
 def _prepared(output: np.ndarray) -> np.ndarray:
     if output.dtype in dtypes.LOW_PRECISION:
         return output.astype(np.float32)
-    return output.conj() if output.dtype.kind == "c" else output
+    return output.conj() if output.dtype.kind in "cW" else output
 
 
 _TANH_BACKWARD_KERNEL = elementwise("tanh_backward", 2)(lambda g, y: g * (1.0 - y * y))

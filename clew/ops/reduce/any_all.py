@@ -15,7 +15,9 @@ from clew.ops.reduce.reductions import DimArgument, Dims, fold, reduced_dims
 
 
 def _truth(ufunc: np.ufunc, self: np.ndarray, dims: Dims | None, keepdim: bool) -> np.ndarray:
-    result = fold(ufunc, self, dims, keepdim, np.bool_)
+    # As ml_dtypes converts complex32 to bool, 0.5 is false.
+    values = self != 0 if self.dtype.kind == "W" else self
+    result = fold(ufunc, values, dims, keepdim, np.bool_)
     # For uint8, which once stood for bool, PyTorch keeps the dtype.
     return result.astype(np.uint8) if self.dtype == np.uint8 else result
 

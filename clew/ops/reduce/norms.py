@@ -48,7 +48,7 @@ def _norm_of(values: np.ndarray, ord: float, dims: Dims, keepdim: bool) -> np.nd
         if len(dims) == 1:
             total = np.asarray(_vecdot(values, values, axis=dims[0]).real)
             return np.sqrt(np.expand_dims(total, dims[0]) if keepdim else total)
-        if values.dtype.kind == "c":
+        if values.dtype.kind in "cW":
             squares = values.real**2 + values.imag**2
         elif len(dims) == values.ndim and values.flags.c_contiguous and not keepdim:
             flat = values.reshape(-1)

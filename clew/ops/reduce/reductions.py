@@ -19,7 +19,7 @@ from clew.kernels.codegen.ir import where
 from clew.kernels.codegen.ufunc import elementwise
 from clew.kernels.compiled.copies import copied
 from clew.kernels.numpy import reduce
-from clew.kernels.numpy.arrays import as_new, widened
+from clew.kernels.numpy.arrays import as_new, real_part, widened
 from clew.kernels.numpy.conversion import converted
 from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names, require_bool, shape_argument, wrap_dims
@@ -60,15 +60,15 @@ def restore_dims(g: Any, dims: Dims, keepdim: bool) -> Any:
 
 def accumulator_dtype(dtype: np.dtype) -> np.dtype:
     """Low-precision floats are summed in float32."""
-    return F32 if dtype in dtypes.LOW_PRECISION else dtype
+    return dtypes.COMPUTED_IN_NUMPY.get(dtype, dtype)
 
 
 def convert(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """The array in another dtype; complex numbers lose their imaginary part silently."""
     if array.dtype is dtype:
         return array
-    if array.dtype.kind == "c" and dtype.kind not in "cb":
-        array = array.real
+    if array.dtype.kind in "cW" and dtype.kind not in "cWb":
+        array = real_part(array)
     return converted(array, dtype)
 
 

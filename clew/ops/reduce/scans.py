@@ -236,7 +236,7 @@ def _logcumsumexp(self: np.ndarray, *, dim: int) -> np.ndarray:
     if not self.ndim or not self.size:
         return self.copy()
     running = self.astype(_RUNNING.get(self.dtype, self.dtype))
-    if running.dtype.kind == "c":
+    if running.dtype.kind in "cW":
         _complex_logcumsumexp(np.moveaxis(running, dim, 0))
     else:
         running = np.logaddexp.accumulate(running, axis=dim)

@@ -50,7 +50,7 @@ def _moments(
         return variance, mean
     mean = add_up(values, dims, keepdim=True) / real(count)
     deviation = np.asarray(values - mean)
-    if deviation.dtype.kind == "c":
+    if deviation.dtype.kind in "cW":
         squares = deviation.real**2 + deviation.imag**2
     else:
         squares = np.multiply(deviation, deviation, out=deviation)
@@ -70,7 +70,7 @@ def _std(self: np.ndarray, *, dims: Dims, keepdim: bool, correction: float) -> n
 
 def _running_mean(self: np.ndarray, mean: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
     """The mean as PyTorch has it, which moves it from element to element: NaN after an infinity."""
-    if self.dtype.kind == "c" or np.isfinite(mean).all() or not dims:
+    if self.dtype.kind in "cW" or np.isfinite(mean).all() or not dims:
         return mean
     values = np.moveaxis(self, dims, range(-len(dims), 0))
     rows = values.reshape(*values.shape[: -len(dims)], -1)

@@ -96,7 +96,9 @@ def _promoted(tensors: list[Tensor], dtype: np.dtype | None) -> list[Tensor]:
     if dtype is None or dtypes.BY_NUMPY[dtype].category < dtypes.FLOAT:
         return tensors
     want = dtypes.BY_NUMPY[dtype]
-    return [each.to(want) if each.dtype.category < dtypes.FLOAT else each for each in tensors]
+    # NumPy does not convert floats to complex32 where it joins.
+    lowest = dtypes.COMPLEX if want is dtypes.complex32 else dtypes.FLOAT
+    return [each.to(want) if each.dtype.category < lowest else each for each in tensors]
 
 
 @public(method=False, aliases=("concat", "concatenate"), out=out_checks.castable_out)

@@ -307,7 +307,7 @@ def adjoint(input: Tensor) -> Tensor:
 
 
 def _conjugate(input: Tensor) -> Tensor:
-    return input.conj() if input._array.dtype.kind == "c" else input
+    return input.conj() if input._array.dtype.kind in "cW" else input
 
 
 methods(

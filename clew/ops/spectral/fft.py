@@ -97,8 +97,8 @@ def _scale(norm: str | None, forward: bool, size: int) -> float:
 def _promoted(input: Tensor, to_complex: bool) -> Tensor:
     """The input in a dtype that can be transformed: integers become the default float."""
     dtype = input.dtype
-    if dtype in (dtypes.float16, dtypes.bfloat16):
-        if local.state.autocast is not None:
+    if dtype in (dtypes.float16, dtypes.bfloat16, dtypes.complex32):
+        if local.state.autocast is not None and not dtype.is_complex:
             return _promoted(input.float(), to_complex)
         raise RuntimeError(f"Unsupported dtype {dtype.scalar_name}" + errors.at_user_line())
     wanted = dtypes.get_default_dtype() if dtype.category < dtypes.FLOAT else dtype

@@ -17,20 +17,22 @@ from clew.backend.layout import preserve_format
 from clew.core.op import Op
 from clew.core.public import methods, public
 from clew.core.tensor import Tensor
-from clew.kernels.numpy.conversion import converted
+from clew.kernels.numpy.arrays import real_part
+from clew.kernels.numpy.conversion import converted, saturated
 from clew.ops.define import memory_layout
 from clew.ops.define.options import cannot_pin, read_dtype
 from clew.source import user_stacklevel
 
 
 def _cast(self: np.ndarray, *, dtype: np.dtype, memory_format: Any = None) -> np.ndarray:
-    if self.dtype.kind == "c" and dtype.kind not in "cb":
+    if self.dtype.kind in "cW" and dtype.kind not in "cWb":
         warnings.warn(
             "Casting complex values to real discards the imaginary part",
             stacklevel=user_stacklevel(),
         )
         # Without gaps, in the order of the whole numbers.
-        self = memory_layout.in_memory_as(self, self.real)
+        self = memory_layout.in_memory_as(self, real_part(self))
+    self = saturated(self, dtype)
     if self.flags.c_contiguous and memory_format is None and 1 not in self.shape:
         return self.astype(dtype) if self.dtype is dtype else converted(self, dtype)
     return memory_layout.copy_in_format(self, dtype, memory_format)
@@ -58,6 +60,8 @@ def to_dtype(
             return self
         if memory_layout.has_format(self._array, memory_format):
             return self
+    if dtype is dtypes.complex32:
+        errors.warn_of_complex32()
     if memory_format is None:
         return TO_COPY(self, dtype=dtype.np)
     return TO_COPY(self, dtype=dtype.np, memory_format=memory_format)
@@ -151,25 +155,11 @@ _CASTS = {
     "float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16,
     "bfloat16": dtypes.bfloat16, "int": dtypes.int32, "long": dtypes.int64,
     "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8, "bool": dtypes.bool_,
-    "cfloat": dtypes.complex64, "cdouble": dtypes.complex128,
+    "cfloat": dtypes.complex64, "cdouble": dtypes.complex128, "chalf": dtypes.complex32,
 }  # fmt: skip
 
 
-def chalf(self: Tensor, memory_format: format_type | None = None) -> Tensor:
-    """Raises: there are no tensors of complex32, because NumPy has no such numbers.
-
-    Args:
-        memory_format: the order of the dimensions in memory
-
-    Example:
-        >>> clew.tensor([0, 1]).chalf()
-        Traceback (most recent call last):
-        NotImplementedError: there are no tensors of torch.complex32 in clew, ...
-    """
-    return to_dtype(self, dtypes.complex32, memory_format=memory_format)
-
-
-methods(chalf=chalf, **{name: _caster(name, dtype) for name, dtype in _CASTS.items()})
+methods(**{name: _caster(name, dtype) for name, dtype in _CASTS.items()})
 
 LEGACY_NAMES = {
     "FloatTensor": dtypes.float32, "DoubleTensor": dtypes.float64, "HalfTensor": dtypes.float16,

@@ -17,7 +17,7 @@ from clew.core.op import Op
 from clew.core.public import methods, public
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.compiled.copies import copied
-from clew.kernels.numpy.arrays import row_by_row
+from clew.kernels.numpy.arrays import real_part, row_by_row
 from clew.kernels.numpy.conversion import saturated
 from clew.ops.define import memory_layout, vmap_errors
 from clew.source import user_stacklevel
@@ -31,12 +31,12 @@ def convert(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """An array as another dtype, by C's rules; the imaginary part is dropped with a warning."""
     if array.dtype is dtype:
         return array
-    if array.dtype.kind == "c" and dtype.kind not in "cb":
+    if array.dtype.kind in "cW" and dtype.kind not in "cWb":
         warnings.warn(
             "Casting complex values to real discards the imaginary part",
             stacklevel=user_stacklevel(),
         )
-        array = array.real
+        array = real_part(array)
     with np.errstate(all="ignore"):
         return saturated(array, dtype).astype(dtype)
 
@@ -70,7 +70,7 @@ def scalar_as(value: Any, dtype: np.dtype) -> np.ndarray:
         )
     if isinstance(value, int) and value.bit_length() > 64:
         raise OverflowError("int too big to convert")
-    if isinstance(value, complex) and dtype.kind not in "cb":
+    if isinstance(value, complex) and dtype.kind not in "cWb":
         if value.imag:
             raise overflow(dtype)
         value = value.real

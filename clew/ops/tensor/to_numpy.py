@@ -28,6 +28,9 @@ from clew.core.tensor import Tensor
 from clew.observer import active
 from clew.source import user_where
 
+# NumPy itself has no arrays of these.
+_WITHOUT_NUMPY = frozenset({dtypes.bfloat16, dtypes.complex32, *dtypes.FLOAT8})
+
 
 class _Exits(threading.local):
     last: tuple[str, errors.Place, tuple[str, errors.Place] | None] | None = None
@@ -98,7 +101,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
             f"Can't call numpy() on Tensor that has {what[0]} bit set. Use "
             f"tensor.resolve_{what[1]}().numpy() instead." + errors.at_user_line()
         )
-    if self.dtype is dtypes.bfloat16 or self.dtype in dtypes.FLOAT8:
+    if self.dtype in _WITHOUT_NUMPY:
         raise TypeError(
             f"Got unsupported ScalarType {self.dtype.scalar_name}" + errors.at_user_line()
         )

@@ -331,6 +331,9 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
         >>> F.hardshrink(clew.tensor([-1.0, 0.3, 0.7]))
         tensor([-1.0000,  0.0000,  0.7000])
     """
+    if isinstance(input, Tensor) and input._array.dtype in dtypes.HALVES:
+        # An element that equals the bound in its own dtype is within.
+        lambd = scalar_as(lambd, input._array.dtype).item()
     return run(HARDSHRINK, input, False, lambd=lambd)
 
 
