@@ -13,8 +13,6 @@ from typing import Any
 
 import torch
 
-from .tensors import tensors_in
-
 DEPARTURES: dict[tuple[str, str, str], str] = {
     (
         "as_strided_scatter",
@@ -219,21 +217,7 @@ def _is_of_a_number(sample: Any) -> bool:
     return not isinstance(sample.input, torch.Tensor)
 
 
-def _is_half(sample: Any) -> bool:
-    given = tensors_in((sample.input, sample.args, sample.kwargs))
-    return any(t.dtype == torch.float16 for t in given)
-
-
-def _is_half_with_a_complex_number(sample: Any) -> bool:
-    return _is_half(sample) and any(
-        isinstance(value, complex) for value in (sample.input, *sample.args)
-    )
-
-
 SAMPLES_LEFT_OUT: dict[tuple[str, str], tuple[Callable[[Any], bool], str]] = {
-    ("complex", "*"): (_is_half, "the result is complex32, which NumPy lacks"),
-    ("view_as_complex", "*"): (_is_half, "the result is complex32, which NumPy lacks"),
-    ("where", "*"): (_is_half_with_a_complex_number, "the result is complex32, which NumPy lacks"),
     ("as_strided*", "gaps"): (
         _always,
         "with other strides in memory, the strides asked for lead to what is not initialised",
@@ -304,7 +288,7 @@ OUT_OF_SCOPE: dict[str, tuple[str, ...]] = {
     "samples that read storage outside of the tensor given, which translation does not carry": (
         "as_strided.partial_views",
     ),
-    "complex half precision, which NumPy lacks": ("chalf",),
+    "complex half precision, which NumPy cannot carry to the other library": ("chalf",),
 }
 
 

@@ -67,7 +67,7 @@ DTYPES = (
     torch.int32,
     torch.int64,
 )
-"""All dtypes of op_db that NumPy has; complex32 it has not."""
+"""The dtypes of op_db; of complex32, PyTorch has few operations."""
 
 DERIVATIVES = {"grad": check_grad, "gradgrad": check_gradgrad, "jvp": check_jvp}
 LIMITS = {"samples": 1000, "seconds": 10.0}

@@ -61,7 +61,7 @@ def rounded_once(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def to_numpy(tensor: Any) -> Array:
-    """The values of a tensor of either library; bfloat16 comes as ml_dtypes.bfloat16."""
+    """The values of a tensor of either library; bfloat16 and complex32 come as in ml_dtypes."""
     plain = tensor.detach().resolve_conj().resolve_neg()
     if isinstance(plain, torch.Tensor):
         plain = plain.clone() if plain._is_zerotensor() else plain
@@ -69,6 +69,9 @@ def to_numpy(tensor: Any) -> Array:
         # numpy() refuses bfloat16, and every bfloat16 number is a float32 number.
         widened: Array = plain.float().numpy()
         return widened.astype(ml_dtypes.bfloat16)
+    if short_name(plain.dtype) == "complex32":
+        halves: Array = plain.cfloat().numpy()
+        return halves.astype(ml_dtypes.complex32)
     array: Array = plain.numpy()
     return array
 

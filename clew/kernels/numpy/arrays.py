@@ -14,10 +14,11 @@ Array = NDArray[Any]
 
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 _F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
+_C32 = np.dtype(ml_dtypes.complex32)
 _WIDER: dict[np.dtype[Any], np.dtype[Any]] = {
     np.dtype(np.float16): _F32,
     np.dtype(ml_dtypes.bfloat16): _F32,
-    np.dtype(ml_dtypes.complex32): np.dtype(np.complex64),
+    _C32: np.dtype(np.complex64),
 }
 
 
@@ -73,12 +74,12 @@ _HALF_PARTS = np.dtype([("real", np.float16), ("imag", np.float16)])
 
 def real_part(array: Array) -> Array:
     """The real parts of numbers, in the same memory."""
-    return array.real if array.dtype.kind != "W" else array.view(_HALF_PARTS)["real"]
+    return array.real if array.dtype != _C32 else array.view(_HALF_PARTS)["real"]
 
 
 def imaginary_part(array: Array) -> Array:
     """The imaginary parts of complex numbers, in the same memory."""
-    return array.imag if array.dtype.kind != "W" else array.view(_HALF_PARTS)["imag"]
+    return array.imag if array.dtype != _C32 else array.view(_HALF_PARTS)["imag"]
 
 
 def are_below(indices: Array, limit: int) -> bool:

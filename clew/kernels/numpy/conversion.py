@@ -12,6 +12,7 @@ from clew.kernels.codegen.ufunc import OnBits
 
 _F16, _F32, _BITS = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.uint16)
 _BF16 = np.dtype(ml_dtypes.bfloat16)
+_C32 = np.dtype(ml_dtypes.complex32)
 _E4M3 = np.dtype(ml_dtypes.float8_e4m3fn)
 
 
@@ -29,7 +30,7 @@ _KERNELS: dict[tuple[Any, Any], OnBits] = {
 
 def saturated(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Values that a dtype without infinities holds: the largest for all that are larger."""
-    if array.dtype.kind == "W" and dtype.kind == "b":
+    if array.dtype == _C32 and dtype.kind == "b":
         # As ml_dtypes converts it, 0.5 is false.
         return array.astype(np.complex64)
     if dtype is not _E4M3 or array.dtype.kind == "b":

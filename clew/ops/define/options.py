@@ -31,6 +31,7 @@ class Options(TypedDict, total=False):
 _KNOWN = frozenset(Options.__annotations__)
 _ALL = slice(None)
 # Bytes of a tensor that will hardly be used without compiled code.
+_COMPLEX32 = dtypes.complex32.np
 _LARGE = 1 << 14
 _PYTHON_TYPES: dict[Any, dtypes.dtype] = {
     float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128,
@@ -156,7 +157,7 @@ def made(
     Inside vmap, what is made `like` a tensor has examples of its own where that one has.
     """
     check_options(function, options)
-    if array.dtype.kind == "W":
+    if array.dtype is _COMPLEX32:
         errors.warn_of_complex32()
     if array.nbytes >= _LARGE:
         # Kernels will be needed. From now on arrays begin with a line of the cache.

@@ -146,7 +146,7 @@ def _sign(self: np.ndarray) -> Any:
     kind = self.dtype.kind
     if kind == "b":
         return self.copy()
-    if kind == "W":
+    if self.dtype == dtypes.complex32.np:
         return _sign(self.astype(np.complex64)).astype(self.dtype)
     result = np.asarray(np.sign(self))
     if kind == "f":

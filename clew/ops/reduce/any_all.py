@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
@@ -16,7 +17,7 @@ from clew.ops.reduce.reductions import DimArgument, Dims, fold, reduced_dims
 
 def _truth(ufunc: np.ufunc, self: np.ndarray, dims: Dims | None, keepdim: bool) -> np.ndarray:
     # As ml_dtypes converts complex32 to bool, 0.5 is false.
-    values = self != 0 if self.dtype.kind == "W" else self
+    values = self != 0 if self.dtype == dtypes.complex32.np else self
     result = fold(ufunc, values, dims, keepdim, np.bool_)
     # For uint8, which once stood for bool, PyTorch keeps the dtype.
     return result.astype(np.uint8) if self.dtype == np.uint8 else result
