@@ -69,6 +69,29 @@ def test_where_the_last_bag_ends(m: Any) -> Any:
 
 
 @twice
+def test_settings_of_recurrent_layers(m: Any) -> Any:
+    seen = []
+    for kind, settings in itertools.product(
+        (m.nn.RNN, m.nn.GRU, m.nn.LSTM),
+        (
+            {"bias": 0}, {"bias": "True"}, {"bias": None}, {"batch_first": 1}, {"input_size": 3.0},
+            {"hidden_size": "5"}, {"input_size": 0}, {"hidden_size": -1}, {"num_layers": 0},
+        ),
+    ):  # fmt: skip
+        seen.append(raised(lambda: kind(**{"input_size": 3, "hidden_size": 5} | settings)))  # noqa: B023  # called at once
+    return seen
+
+
+@twice
+def test_an_epsilon_that_leaves_no_variance(m: Any) -> Any:
+    seen = []
+    for eps, training in itertools.product((-1.0, -0.0, 0, 0.0, 1), (True, False)):
+        norm = m.nn.BatchNorm1d(3, eps=eps).train(training)
+        seen += [outcome(norm, m.ones(2, 3)), outcome(norm, m.ones(1, 3))]
+    return seen
+
+
+@twice
 def test_a_bound_of_similarity_that_a_dtype_cannot_hold(m: Any) -> Any:
     F, seen = m.nn.functional, []
     dtypes = (m.float16, m.bfloat16, m.float32, m.float64, m.int64)

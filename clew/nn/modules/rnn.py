@@ -103,10 +103,11 @@ class RNNBase(Module):
                 "num_layers=1",
                 stacklevel=user_stacklevel(),
             )
-        for name in ("input_size", "hidden_size"):
-            if not isinstance(getattr(self, name), int):
-                kind = type(getattr(self, name)).__name__
-                raise TypeError(f"{name} should be of type int, got: {kind}")
+        kinds = {"bias": bool, "batch_first": bool, "input_size": int, "hidden_size": int}
+        for name, kind in kinds.items():
+            if not isinstance(getattr(self, name), kind):
+                given = type(getattr(self, name)).__name__
+                raise TypeError(f"{name} should be of type {kind.__name__}, got: {given}")
         for name in ("hidden_size", "num_layers", "input_size"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name} must be greater than zero" + errors.at_user_line())

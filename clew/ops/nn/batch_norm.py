@@ -18,6 +18,7 @@ from clew.ops.define.rows import Row
 from clew.ops.nn.layer_norm import (
     Gradients,
     back_through_statistics,
+    check_batch,
     check_norm_dtypes,
     composed_gradient,
     composed_normal,
@@ -434,13 +435,7 @@ def batch_norm(
     require_bool("training", training)
     if not isinstance(input, Tensor):
         raise errors.wrong_argument("batch_norm", "input", 1, "Tensor", input)
-    if training:
-        shape = input._array.shape
-        if math.prod(shape[2:]) * shape[0] == 1:
-            raise ValueError(
-                "Expected more than 1 value per channel when training, got input size "
-                f"{input.shape}" + errors.at_user_line()
-            )
+    check_batch(input, training, eps)
     return batch_normalized(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 

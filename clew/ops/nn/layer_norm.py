@@ -295,6 +295,19 @@ def check_like_normalized(name: str, value: Tensor | None, shape: tuple[int, ...
         )
 
 
+def check_batch(input: Tensor, training: bool, eps: float) -> None:
+    """Refuse what has no variance to divide by."""
+    shape = input._array.shape
+    if training and math.prod(shape[2:]) * shape[0] == 1:
+        raise ValueError(
+            "Expected more than 1 value per channel when training, got input size "
+            f"{input.shape}" + errors.at_user_line()
+        )
+    if eps < 0 or (training and eps == 0):
+        wanted = "positive during training" if training else "non-negative"
+        raise ValueError(f"batch_norm eps must be {wanted}, but got {eps}" + errors.at_user_line())
+
+
 def check_norm_dtypes(torch_kernel: str, input: Tensor, *others: Tensor | None) -> None:
     """Floating input; parameters of its dtype, or of float32 beside a low-precision input."""
     have = input.dtype
