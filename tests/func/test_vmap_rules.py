@@ -347,3 +347,15 @@ def test_tensors_that_a_custom_function_takes_by_name_only(m: Any) -> Any:
 
     x = numbers(m, 3)
     return raised(m.func.vmap(Sum.apply), x, y=x, words=9)
+
+
+@twice
+def test_the_same_numbers_wherever_the_examples_are(m: Any) -> Any:
+    fills = ("normal_", "uniform_", "bernoulli_", "exponential_", "cauchy_", "log_normal_")
+    seen = []
+    for fill in fills:
+        for in_dims, shape in ((0, (4, 3, 20)), (-1, (3, 20, 4)), (1, (3, 4, 20))):
+            m.manual_seed(7)
+            draw = m.vmap(lambda t: getattr(t, fill)(), in_dims=in_dims, randomness="same")  # noqa: B023  # called at once
+            seen.append(draw(m.zeros(*shape)))
+    return seen

@@ -302,8 +302,9 @@ class Batching(Interceptor):
         physical = [self.lower(value) for value in inputs]
         if self.randomness == "same" and True in batched:
             with self.outside():
-                # Drawn for one example, used for all.
-                return op(physical[0].select(0, 0), *physical[1:], **params)
+                # Drawn for one example, used for all. In new memory: `normal_` draws in another
+                # order where there are gaps.
+                return op(physical[0].select(0, 0).contiguous(), *physical[1:], **params)
         with self.outside():
             if self.randomness == "same":
                 return op(*physical, **params)
