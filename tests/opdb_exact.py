@@ -35,21 +35,12 @@ def _kaiser(M: int, **kwargs: Any) -> torch.Tensor:
     return torch.signal.windows.kaiser(M, dtype=torch.float64, **kwargs).to(kind)
 
 
-def _polygamma(input: torch.Tensor, n: int) -> torch.Tensor:
-    """At its poles, torch's trigamma is what rounding of pi leaves of an infinity."""
-    found = rounded_once(torch.polygamma)(n, input)
-    is_pole = (input <= 0) & (input == input.float().round())
-    return found.masked_fill(is_pole, float("inf")) if n == 1 else found
-
-
 _EXACT: dict[str, Function] = {
     "special.airy_ai": _elementwise(mpmath.airyai),
     "special.bessel_j0": _elementwise(lambda x: mpmath.besselj(0, x)),
     "special.bessel_j1": _elementwise(lambda x: mpmath.besselj(1, x)),
     "special.bessel_y0": _elementwise(lambda x: mpmath.bessely(0, x)),
     "special.bessel_y1": _elementwise(lambda x: mpmath.bessely(1, x)),
-    "polygamma": _polygamma,
-    "special.polygamma": _polygamma,
     "signal.windows.kaiser": _kaiser,
 }
 

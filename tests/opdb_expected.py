@@ -148,14 +148,8 @@ ROUNDED_AT_EACH_STEP: dict[str, tuple[str, ...]] = {
     "float32": (
         "linalg.pinv.hermitian",
         "nn.functional.multi_head_attention_forward",
-        "polygamma.polygamma_n_0",
-        "polygamma.polygamma_n_1",
-        "polygamma.polygamma_n_2",
-        "polygamma.polygamma_n_3",
-        "polygamma.polygamma_n_4",
         "special.hermite_polynomial_h",
         "special.hermite_polynomial_he",
-        "special.polygamma.special_polygamma_n_0",
     ),
 }
 

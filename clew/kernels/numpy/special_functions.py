@@ -314,11 +314,14 @@ def _trigamma_positive(x: Array) -> Array:
 
 def _trigamma(x: Array) -> Array:
     result = _trigamma_in_double(x)
-    poles = (x < 0.0) & (x == np.floor(x))
-    if poles.any():
-        # As large as PyTorch's, whose sine of a multiple of π is not quite zero.
-        at = x[poles].astype(np.promote_types(x.dtype, np.float32))
-        result[poles] = (math.pi / np.sin(at * at.dtype.type(math.pi))) ** 2
+    reflected = x < 0.0
+    if x.dtype == np.float64:
+        reflected &= x == np.floor(x)
+    if reflected.any():
+        # As PyTorch's, which multiplies by π in the dtype: in single precision that shows.
+        at = x[reflected].astype(np.promote_types(x.dtype, np.float32))
+        peak = (math.pi / np.sin(at * at.dtype.type(math.pi))) ** 2
+        result[reflected] = peak - _trigamma_positive(1.0 - at.astype(np.float64))
     return result
 
 
