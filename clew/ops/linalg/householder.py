@@ -16,6 +16,9 @@ from clew.ops.define.out_checks import castable, input_dtype
 from clew.ops.linalg.checks import require_kernel
 from clew.ops.linalg.solve import solve_triangular
 
+# How many reflections are applied at once: more are fewer calls, and more products among themselves.
+_REFLECTIONS = 128
+
 
 @public(aliases=("orgqr",), accept=castable("torch.linalg.householder_product"))
 @casts(FLOAT32)
@@ -73,14 +76,24 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
         # No reflection, and nothing that the input could change; the sum is 0, with history.
         none = tau.sum(-1).unsqueeze(-1).unsqueeze(-1)
         return _identity(input, rows, columns) + none
-    # H_1 ... H_k = I - V T V^H, with T^-1 = diag(1 / tau) + the upper triangle of V^H V; multiplied
-    # by tau, so that reflections may be none.
     vectors = (input.tril(-1) + _identity(input, rows, columns))[..., :, :count]
+    top = vectors[..., :columns, :].mH
+    return _identity(input, rows, columns) - vectors @ _weights(vectors, tau, top, False)
+
+
+def _weights(vectors: Tensor, tau: Tensor, products: Tensor, adjoint: bool) -> Tensor:
+    """T times `products`, for the T with H_1 ... H_k = I - V T V^H; with `adjoint`, T^H times them.
+
+    T^-1 is diag(1 / tau) + the upper triangle of V^H V; multiplied by tau here, so that reflections
+    may be none.
+    """
     factors = tau.unsqueeze(-1)
     system = factors * (vectors.mH @ vectors).triu(1)
-    top = vectors[..., :columns, :].mH
-    transposed = solve_triangular(system, factors * top, upper=True, unitriangular=True)
-    return _identity(input, rows, columns) - vectors @ transposed
+    if adjoint:
+        return factors.conj() * solve_triangular(
+            system.mH, products, upper=False, unitriangular=True
+        )
+    return solve_triangular(system, factors * products, upper=True, unitriangular=True)
 
 
 def _identity(like: Tensor, rows: int, columns: int) -> Tensor:
@@ -164,18 +177,15 @@ def ormqr(
     count = tau._array.shape[-1]
     rows, columns = input._array.shape[-2:]
     vectors = input.tril(-1) + _identity(input, rows, columns)
+    # B Q is (Q^H B^H)^H.
+    result, adjoint = (other, transpose) if left else (other.mH, not transpose)
     # Q = H_1 H_2 ...: what stands next to `other` comes first.
-    order = range(count) if left == transpose else range(count - 1, -1, -1)
-    result = other
-    for index in order:
-        vector = vectors[..., :, index : index + 1]
-        factor = tau[..., index : index + 1].unsqueeze(-1)
-        factor = factor.conj() if transpose else factor
-        if left:
-            result = result - factor * (vector @ (vector.mH @ result))
-        else:
-            result = result - (result @ vector) @ (factor * vector.mH)
-    return result
+    starts = range(0, count, _REFLECTIONS)
+    for start in starts if adjoint else reversed(starts):
+        part = slice(start, min(start + _REFLECTIONS, count))
+        some = vectors[..., :, part]
+        result = result - some @ _weights(some, tau[..., part], some.mH @ result, adjoint)
+    return result if left else result.mH
 
 
 def _check_ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool) -> None:
