@@ -12,7 +12,7 @@ import numpy as np
 from clew.kernels import compiled
 from clew.kernels.numpy.arrays import Array
 
-_SMALL_TRIANGLE = 64  # columns of a triangle that are solved at once
+_SMALL_TRIANGLE = {"f": 128, "c": 64}  # columns of a triangle that are solved at once, by kind
 _PANEL = 32  # columns that are eliminated one by one before a matrix product updates the rest
 
 
@@ -78,9 +78,10 @@ def solve_triangular(a: Array, b: Array, upper: bool, unitriangular: bool) -> Ar
     x = solved.reshape(count, size, b.shape[-1])
     a = np.broadcast_to(a, (*batch, size, size)).reshape(count, size, size)
     with np.errstate(all="ignore"):
-        starts = range(0, size, _SMALL_TRIANGLE)
+        step = _SMALL_TRIANGLE[x.dtype.kind]
+        starts = range(0, size, step)
         for start in reversed(starts) if upper else starts:
-            block = slice(start, start + _SMALL_TRIANGLE)
+            block = slice(start, start + step)
             triangle, known = a[:, block, block], x[:, block]
             if upper:
                 compiled.triangular.substitute(triangle, known, unitriangular)
@@ -99,14 +100,18 @@ def lu_solve(lu: Array, pivots: Array, b: Array, adjoint_system: bool) -> Array:
     """X with A X = B, or with A^H X = B, for the A that was factored."""
     order = permutation_of(pivots, lu.shape[-1])
     batch = np.broadcast_shapes(lu.shape[:-2], b.shape[:-2])
-    order = np.broadcast_to(order, (*batch, order.shape[-1]))[..., None]
     if not adjoint_system:
-        rows = np.take_along_axis(np.broadcast_to(b, (*batch, *b.shape[-2:])), order, -2)
+        if order.ndim == 1:
+            rows = b.take(order, -2)
+        else:
+            whole = np.broadcast_to(order, (*batch, order.shape[-1]))[..., None]
+            rows = np.take_along_axis(np.broadcast_to(b, (*batch, *b.shape[-2:])), whole, -2)
         return solve_triangular(lu, solve_triangular(lu, rows, False, True), True, False)
     conjugate = adjoint(lu)
     x = solve_triangular(conjugate, solve_triangular(conjugate, b, False, False), True, True)
     result = np.empty_like(x)
-    np.put_along_axis(result, np.broadcast_to(order, x.shape), x, -2)
+    whole = np.broadcast_to(order, (*batch, order.shape[-1]))[..., None]
+    np.put_along_axis(result, np.broadcast_to(whole, x.shape), x, -2)
     return result
 
 

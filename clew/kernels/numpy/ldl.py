@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 from clew.kernels.numpy.arrays import Array
+from clew.kernels.numpy.lapack import solve_triangular
 
 # Bounds the growth of elements alike for blocks of one and of two rows.
 ALPHA = (1 + math.sqrt(17)) / 8
@@ -123,34 +124,70 @@ def solve(factors: Array, pivots: Array, values: Array, hermitian: bool) -> Arra
     count = math.prod(batch)
     factors = np.broadcast_to(factors, (*batch, size, size)).reshape(count, size, size)
     pivots = np.broadcast_to(pivots, (*batch, size)).reshape(count, size)
-    result = np.broadcast_to(values, (*batch, size, columns)).reshape(count, size, columns).copy()
+    value = np.broadcast_to(values, (*batch, size, columns)).reshape(count, size, columns)
+    is_first = _first_of_two(pivots)
+    lower, order = _in_final_order(factors, pivots, is_first)
     with np.errstate(all="ignore"):
-        for matrix, order, value in zip(factors, pivots, result, strict=True):
-            _solve_one(matrix, order, value, hermitian)
-    return result.reshape(*batch, size, columns)
+        # P A P^T = L D L^H
+        if order is not None:
+            value = np.take_along_axis(value, order, 1)
+        value = solve_triangular(lower, value, upper=False, unitriangular=True)
+        value = _solve_blocks(factors, is_first, value, hermitian)
+        value = solve_triangular(_mirrored(lower, hermitian), value, upper=True, unitriangular=True)
+    if order is not None:
+        ordered, value = value, np.empty_like(value)
+        np.put_along_axis(value, order, ordered, 1)
+    return value.reshape(*batch, size, columns)
 
 
-def _solve_one(matrix: Array, pivots: Array, value: Array, hermitian: bool) -> None:
-    blocks = _blocks(pivots)
-    for k, end in blocks:
-        _exchange_rows(value, end - 1, abs(pivots[k]) - 1)
-        value[end:] -= matrix[end:, k:end] @ value[k:end]
-        value[k:end] = _inverse(_from_lower(matrix[k:end, k:end], hermitian)) @ value[k:end]
-    for k, end in reversed(blocks):
-        value[k:end] -= _mirrored(matrix[end:, k:end], hermitian) @ value[end:]
-        _exchange_rows(value, end - 1, abs(pivots[k]) - 1)
+def _first_of_two(pivots: Array) -> Array:
+    """Where blocks of two rows begin: at every other one of negative pivots in a row."""
+    places = np.arange(pivots.shape[-1])
+    last_single = np.maximum.accumulate(np.where(pivots > 0, places, -1), axis=-1)
+    return (pivots < 0) & ((places - last_single) % 2 == 1)
 
 
-def _blocks(pivots: Array) -> list[tuple[int, int]]:
-    """Where the blocks of D begin and end."""
-    found, k = [], 0
-    while k < len(pivots):
-        end = k + 1 if pivots[k] > 0 else k + 2
-        found.append((k, end))
-        k = end
-    return found
+def _in_final_order(factors: Array, pivots: Array, is_first: Array) -> tuple[Array, Array | None]:
+    """L with its rows in their final order, and that order, which later pivots did not apply.
+
+    None stands for the order that they were in.
+    """
+    count, size = pivots.shape
+    exchanged = np.abs(pivots) - 1
+    # A block of one row exchanges this row, a block of two its second one.
+    is_exchanged = (exchanged != np.arange(size)) & ~is_first
+    if not is_exchanged.any() and not is_first.any():
+        return factors, None
+    lower = np.tril(factors, -1)
+    matrices, rows = np.nonzero(is_first)
+    lower[matrices, rows + 1, rows] = 0
+    order = np.tile(np.arange(size), (count, 1))
+    is_second = np.zeros_like(is_first)
+    is_second[:, 1:] = is_first[:, :-1]
+    for matrix, row in np.argwhere(is_exchanged):
+        pair, swapped = [row, exchanged[matrix, row]], [exchanged[matrix, row], row]
+        before = row - 1 if is_second[matrix, row] else row
+        lower[matrix, pair, :before] = lower[matrix, swapped, :before]
+        order[matrix, pair] = order[matrix, swapped]
+    return lower, order[..., None]
 
 
-def _exchange_rows(value: Array, one: int, other: int) -> None:
-    if one != other:
-        value[[one, other]] = value[[other, one]]
+def _solve_blocks(factors: Array, is_first: Array, value: Array, hermitian: bool) -> Array:
+    """D^-1 times value."""
+    diagonal = np.diagonal(factors, axis1=1, axis2=2)
+    if hermitian:
+        diagonal = diagonal.real.astype(factors.dtype)
+    result = value / diagonal[..., None]
+    matrix, row = np.nonzero(is_first)
+    if matrix.size:
+        c = factors[matrix, row + 1, row][:, None]
+        b = c.conj() if hermitian else c
+        # Divided by the largest element first, so that products do not overflow.
+        scale = np.absolute(c)
+        a, d = (diagonal[matrix, at][:, None] / scale for at in (row, row + 1))
+        b, c = b / scale, c / scale
+        first, second = value[matrix, row] / scale, value[matrix, row + 1] / scale
+        determinant = a * d - b * c
+        result[matrix, row] = (d * first - b * second) / determinant
+        result[matrix, row + 1] = (a * second - c * first) / determinant
+    return result
