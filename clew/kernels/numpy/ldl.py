@@ -12,18 +12,10 @@ import math
 
 import numpy as np
 
+from clew.kernels.compiled import ldl as compiled_ldl
 from clew.kernels.numpy.arrays import Array
 from clew.kernels.numpy.lapack import solve_triangular
 
-# Bounds the growth of elements alike for blocks of one and of two rows.
-ALPHA = (1 + math.sqrt(17)) / 8
-
-
-def _size(values: Array) -> Array:
-    """What LAPACK compares to choose a pivot: for complex numbers not the absolute value."""
-    if values.dtype.kind in "cW":
-        return np.absolute(values.real) + np.absolute(values.imag)
-    return np.absolute(values)
 
 
 def _mirrored(values: Array, hermitian: bool) -> Array:
@@ -32,89 +24,20 @@ def _mirrored(values: Array, hermitian: bool) -> Array:
     return transposed.conj() if hermitian and values.dtype.kind in "cW" else transposed
 
 
-def _from_lower(matrix: Array, hermitian: bool) -> Array:
-    """The symmetric or Hermitian matrix with this lower triangle."""
-    lower = np.tril(matrix, -1)
-    diagonal = np.diagonal(matrix)
-    whole = lower + _mirrored(lower, hermitian) + np.diag(diagonal.real if hermitian else diagonal)
-    return whole.astype(matrix.dtype, copy=False)
-
-
 def factor(matrices: Array, hermitian: bool) -> tuple[Array, Array, Array]:
     """LD, pivots, and for each matrix 0 or the number of its first zero pivot."""
     *batch, size, _ = matrices.shape
-    flat = matrices.reshape(math.prod(batch), size, size)
-    factors = np.empty_like(flat)
-    pivots = np.empty((len(flat), size), np.int32)
-    info = np.zeros(len(flat), np.int32)
-    with np.errstate(all="ignore"):
-        for index, matrix in enumerate(flat):
-            factors[index], pivots[index], info[index] = _factor_one(matrix, hermitian)
-    return factors.reshape(matrices.shape), pivots.reshape(*batch, size), info.reshape(batch)
-
-
-def _factor_one(matrix: Array, hermitian: bool) -> tuple[Array, Array, int]:
-    size = len(matrix)
-    rest = _from_lower(matrix, hermitian)  # what is not eliminated yet, from k on
-    result = np.zeros_like(rest)
-    pivots = np.empty(size, np.int32)
-    info = k = 0
-    while k < size:
-        pivot, width = _choose(rest, k)
-        empty = pivot < 0
-        if empty:  # a column of zeros: nothing to eliminate
-            info = info or k + 1
-            pivot = k
-        end = k + width
-        _exchange(rest, k, end - 1, pivot)
-        pivots[k:end] = pivot + 1 if width == 1 else -(pivot + 1)
-        block, below = rest[k:end, k:end], rest[end:, k:end].copy()
-        result[k:end, k:end] = np.tril(block)
-        if not empty:
-            multipliers = below @ _inverse(block)
-            result[end:, k:end] = multipliers
-            later = rest[end:, end:] - multipliers @ _mirrored(below, hermitian)
-            # Rounding must not take the triangles apart: the error would grow from step to step.
-            rest[end:, end:] = _from_lower(later, hermitian)
-        k = end
-    return result, pivots, info
-
-
-def _choose(rest: Array, k: int) -> tuple[int, int]:
-    """The row to exchange, or -1 for a column of zeros, and the number of rows of the block."""
-    own = _size(rest[k, k])
-    column = _size(rest[k + 1 :, k])
-    largest = column.max(initial=0)
-    if np.isnan(own) or max(own, largest) == 0:
-        return -1, 1
-    if own >= ALPHA * largest:
-        return k, 1
-    row = k + 1 + int(column.argmax())
-    others = _size(rest[row, k:])
-    others[row - k] = 0
-    row_largest = others.max()
-    if own >= ALPHA * largest * (largest / row_largest):
-        return k, 1
-    if _size(rest[row, row]) >= ALPHA * row_largest:
-        return row, 1
-    return row, 2
-
-
-def _exchange(rest: Array, k: int, one: int, other: int) -> None:
-    """Exchange two rows, and the same columns, of what is not eliminated."""
-    if one != other:
-        rest[[one, other], k:] = rest[[other, one], k:]
-        rest[k:, [one, other]] = rest[k:, [other, one]]
-
-
-def _inverse(block: Array) -> Array:
-    if len(block) == 1:
-        return 1 / block
-    (a, b), (c, d) = block
-    # Divided by the largest element first, so that products do not overflow.
-    scale = np.absolute(c)
-    a, b, c, d = a / scale, b / scale, c / scale, d / scale
-    return np.array([[d, -b], [-c, a]], block.dtype) / ((a * d - b * c) * scale)
+    count = math.prod(batch)
+    factors = np.tril(matrices.reshape(count, size, size))
+    if hermitian and factors.dtype.kind == "c":
+        np.einsum("bii->bi", factors).imag = 0
+    pivots, info = np.empty((count, size), np.int64), np.zeros(count, np.int64)
+    compiled_ldl.factor(factors, pivots, info, hermitian)
+    return (
+        factors.reshape(matrices.shape),
+        pivots.reshape(*batch, size).astype(np.int32),
+        info.reshape(batch).astype(np.int32),
+    )
 
 
 def solve(factors: Array, pivots: Array, values: Array, hermitian: bool) -> Array:

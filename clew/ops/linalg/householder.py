@@ -16,7 +16,7 @@ from clew.ops.define.out_checks import castable, input_dtype
 from clew.ops.linalg.checks import require_kernel
 from clew.ops.linalg.solve import solve_triangular
 
-# How many reflections are applied at once: more are fewer calls, and more products among themselves.
+# How many reflections are applied at once: more are fewer calls, and more work among themselves.
 _REFLECTIONS = 128
 
 
