@@ -13,6 +13,7 @@ from clew.kernels import compiled
 from clew.kernels.numpy.arrays import Array
 
 _SMALL_TRIANGLE = {"f": 128, "c": 64}  # columns of a triangle that are solved at once, by kind
+_POWER_ITERATIONS = 10
 _PANEL = 32  # columns that are eliminated one by one before a matrix product updates the rest
 
 
@@ -136,6 +137,28 @@ def inverse(a: Array) -> tuple[Array, Array]:
 
 
 # -- Cholesky ------------------------------------------------------------------------------------
+
+
+def condition_bound(matrices: Array, inverses: Array) -> Array:
+    """A number that the ratio of the largest to the smallest singular value does not exceed."""
+    bound = np.ones(matrices.shape[:-2])
+    for each in (matrices, inverses):
+        sizes = np.absolute(each)
+        bound = bound * sizes.sum(-1).max(-1) * sizes.sum(-2).max(-1)
+    return np.sqrt(bound)
+
+
+def condition_estimate(matrices: Array, inverses: Array) -> Array:
+    """About the ratio of the largest to the smallest singular value, by power iterations."""
+    start = np.cos(np.arange(matrices.shape[-1]))[:, None].astype(matrices.dtype)
+    found = np.ones(matrices.shape[:-2])
+    for each in (matrices, inverses):
+        vector = np.broadcast_to(start, (*each.shape[:-1], 1))
+        for _ in range(_POWER_ITERATIONS):
+            vector = vector / np.linalg.norm(vector, axis=-2, keepdims=True)
+            vector = adjoint(each) @ (each @ vector)
+        found = found * np.sqrt(np.linalg.norm(vector, axis=-2)[..., 0])
+    return found
 
 
 def cholesky(a: Array, upper: bool) -> tuple[Array, Array]:

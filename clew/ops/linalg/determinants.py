@@ -8,6 +8,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
+from clew.kernels.numpy import lapack
 from clew.ops.define import return_types
 from clew.ops.define.out_checks import exact
 from clew.ops.linalg.checks import (
@@ -22,8 +23,37 @@ from clew.ops.linalg.solve import solve
 Array = np.ndarray
 
 
-def _cofactors(self: Array, g: Array) -> Array:
-    """g times the conjugate of the matrix of cofactors, which singular matrices have as well."""
+# Inverses with a larger error than this are none.
+_POOR = 0.01
+
+
+def _cofactors(self: Array, g: Array, det: Array) -> Array:
+    """g times the conjugate of the matrix of cofactors, which singular matrices have as well.
+
+    That is the determinant times the inverse, where there is a good one.
+    """
+    with np.errstate(all="ignore"):
+        inverse = _inverse_if_regular(self)
+        if inverse is None:
+            return _cofactors_by_svd(self, g)
+        result = np.asarray((g * det.conj())[..., None, None] * lapack.adjoint(inverse))
+        bound = lapack.condition_bound(self, inverse)
+        poor = ~(bound * np.finfo(self.dtype).eps < _POOR)
+        if poor.any():
+            result[poor] = _cofactors_by_svd(self[poor], np.broadcast_to(g, poor.shape)[poor])
+    return result
+
+
+def _inverse_if_regular(matrices: Array) -> Array | None:
+    if not matrices.size:
+        return None
+    try:
+        return np.linalg.inv(matrices)
+    except np.linalg.LinAlgError:
+        return None
+
+
+def _cofactors_by_svd(self: Array, g: Array) -> Array:
     U, S, Vh = np.linalg.svd(self)
     size = S.shape[-1]
     others = np.stack(
@@ -42,7 +72,7 @@ COFACTORS = Op(
 def _det_grad(g: Tensor, self: Tensor, out: Tensor) -> Tensor:
     state = local.state
     if not state.grad_enabled and state.intercept is None and not state.dual:
-        return COFACTORS(self, g)
+        return COFACTORS(self, g, out)
     if self._array.shape[-1] == 1:
         return g.unsqueeze(-1).unsqueeze(-1)
     adjoint = self.mH

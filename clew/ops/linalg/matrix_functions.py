@@ -152,17 +152,43 @@ def _lstsq(
     rows, columns = self.shape[-2:]
     real = dtypes.BY_NUMPY[self.dtype].to_real().np
     cut = _cutoff(float(np.finfo(real).eps), max(rows, columns), rcond, driver)
-    u, values, vh = np.linalg.svd(self, full_matrices=False)
-    keep = values > cut * values.max(-1, initial=0)[..., None]
-    rank = keep.sum(-1)
-    inverted = np.where(keep, 1 / np.where(keep, values, 1), 0)
-    x = lapack.adjoint(vh) @ (inverted[..., None] * (lapack.adjoint(u) @ b))
+    found = _of_full_rank(self, b, cut) if driver in ("gels", "gelsy") else None
+    if found is not None:
+        x, rank, values = found, np.full(self.shape[:-2], columns), np.zeros(0, real)
+    else:
+        u, values, vh = np.linalg.svd(self, full_matrices=False)
+        keep = values > cut * values.max(-1, initial=0)[..., None]
+        rank = keep.sum(-1)
+        inverted = np.where(keep, 1 / np.where(keep, values, 1), 0)
+        x = lapack.adjoint(vh) @ (inverted[..., None] * (lapack.adjoint(u) @ b))
     residuals = np.zeros(0, real)
     if rows > columns and driver != "gelsy" and (rank == columns).all():
         residuals = (np.absolute(self @ x - b) ** 2).sum(-2)
     known_rank = np.zeros(0, np.int64) if driver == "gels" else np.asarray(rank, np.int64)
     shown = values if driver in ("gelsd", "gelss") else np.zeros(0, real)
     return lapack.by_columns(x.astype(self.dtype)), residuals.astype(real), known_rank, shown
+
+
+# How far an estimate must be from what would be a zero.
+_MARGIN = 0.5
+
+
+def _of_full_rank(self: Array, b: Array, cut: float) -> Array | None:
+    """The solutions by QR, if all singular values are well above what counts as zero."""
+    rows, columns = self.shape[-2:]
+    if rows < columns or not self.size:
+        return None
+    q, r = np.linalg.qr(self)
+    with np.errstate(all="ignore"):
+        identity = np.eye(columns, dtype=self.dtype)
+        inverse = lapack.solve_triangular(r, identity, upper=True, unitriangular=False)
+        if (
+            not (lapack.condition_bound(r, inverse) * cut < 1).all()
+            and not (lapack.condition_estimate(r, inverse) * cut < _MARGIN).all()
+        ):
+            return None
+    solution: Array = inverse @ (lapack.adjoint(q) @ b)
+    return solution
 
 
 def _cutoff(eps: float, size: int, rcond: float | None, driver: str) -> float:
