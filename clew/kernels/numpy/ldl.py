@@ -32,7 +32,8 @@ def factor(matrices: Array, hermitian: bool) -> tuple[Array, Array, Array]:
     if hermitian and factors.dtype.kind == "c":
         np.einsum("bii->bi", factors).imag = 0
     pivots, info = np.empty((count, size), np.int64), np.zeros(count, np.int64)
-    compiled_ldl.factor(factors, pivots, info, hermitian)
+    if factors.size:
+        compiled_ldl.factor(factors, pivots, info, hermitian)
     return (
         factors.reshape(matrices.shape),
         pivots.reshape(*batch, size).astype(np.int32),
