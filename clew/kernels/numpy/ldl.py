@@ -17,7 +17,6 @@ from clew.kernels.numpy.arrays import Array
 from clew.kernels.numpy.lapack import solve_triangular
 
 
-
 def _mirrored(values: Array, hermitian: bool) -> Array:
     """The transpose; with `hermitian`, the conjugate one."""
     transposed = values.swapaxes(-2, -1)
