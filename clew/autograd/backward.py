@@ -14,7 +14,7 @@ from clew.autograd.explain import why_no_history
 from clew.autograd.graph import GradientEdge
 from clew.backend import dtypes
 from clew.core import engine
-from clew.core.node import Edge, live_edge, retain
+from clew.core.node import Edge, Nowhere, live_edge, retain
 from clew.core.state import local
 from clew.core.tensor import Size, Tensor, wrap
 from clew.observer import active
@@ -122,7 +122,7 @@ def root_edges(
             grads.append(initial_grad(*root.node._meta[root.output_nr], grad, index))
             continue
         edge = live_edge(root)
-        if edge is None:
+        if edge is None or isinstance(edge[0], Nowhere):
             observer = active.observer
             if observer is not None:
                 observer.backward_without_history(root)

@@ -14,6 +14,8 @@ from clew.core.tensor import Tensor
 def why_no_history(tensor: Tensor) -> str:
     """One sentence on why backward cannot start here, with the line that cut the graph."""
     reason = tensor._reason
+    if reason is None and tensor._view is not None and tensor._view.borrows:
+        return "It is a view that was made before its base was asked to require grad."
     if reason is None:
         return (
             "Nothing that it was computed from has ever required grad: no parameter was used, or "

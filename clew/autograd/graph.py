@@ -6,10 +6,11 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from clew import errors
 from clew.autograd.mode import _Mode
 from clew.core.hooks import RemovableHandle
 from clew.core.inplace import bump_version
-from clew.core.node import Node, live_edge
+from clew.core.node import Node, Nowhere, live_edge
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.forking import add_lock
@@ -67,6 +68,8 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
             "It is not possible to get the gradient edge for a Tensor that does not require "
             "gradients"
         )
+    if isinstance(edge[0], Nowhere):
+        raise AssertionError("Expected gradient function to be set" + errors.at_user_line())
     return GradientEdge(*edge)
 
 

@@ -63,9 +63,8 @@ def run_inplace(state: State, op: Op, inputs: tuple[Any, ...], params: dict[str,
     check_overlap(inputs)
     recorded = mask and op.can_differentiate(target)
     plan = op.plan(mask) if recorded else None
-    if plan is not None and 0 in plan.saves_input:
-        # The formula needs the value from before the write.
-        inputs = (_before_write(target), *inputs[1:])
+    if plan is not None and plan.saves_input:
+        inputs = _operands_to_save(state, plan, inputs)
     if plan is not None and state.saved_hooks:
         inputs = _with_copies(plan, inputs, target)
     version = target._storage.version
@@ -93,6 +92,16 @@ def run_inplace(state: State, op: Op, inputs: tuple[Any, ...], params: dict[str,
     if observer is not None:
         observer.inplace_op_ran(op.name, inputs, target)
     return target
+
+
+def _operands_to_save(state: State, plan: Plan, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Operands of which a formula needs the value from before the write."""
+    for index in plan.saves_input:
+        value = inputs[index]
+        if isinstance(value, Tensor) and value._storage is INFERENCE and not state.transforms:
+            # Saving would refuse it, but only when the target has been written to.
+            raise errors.inference_saved()
+    return (_before_write(inputs[0]), *inputs[1:]) if 0 in plan.saves_input else inputs
 
 
 def _before_write(target: Tensor) -> Tensor:

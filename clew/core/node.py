@@ -163,7 +163,7 @@ class Node:
         return self.more().pre_hooks.add(hook)
 
     def __repr__(self) -> str:
-        return f"<{self.name()} object at {hex(id(self))}>"
+        return f"<{self.name().rpartition('::')[2]} object at {hex(id(self))}>"
 
 
 _accumulate_lock = add_lock(sys.modules[__name__], "_accumulate_lock", threading.Lock)

@@ -49,7 +49,7 @@ from clew.core.recording import (
 )
 from clew.core.state import State, local
 from clew.core.storage import INFERENCE
-from clew.core.tensor import Tensor, View, _ndarray, _new, sync, wrap
+from clew.core.tensor import Tensor, View, _ndarray, _new, sync, sync_unless_lost, wrap
 from clew.forking import cached_property
 from clew.observer import active
 from clew.source import _getframe, user_where
@@ -149,11 +149,14 @@ class Op:
             for formula in [*self.grads.values(), *([joint] if joint else [])]
         }
         self.differentiable = bool(self.formula_names)
+        # What has no derivative does not ask where its operands come from.
+        self.sync = sync if self.differentiable else sync_unless_lost
         # Whether the derivative is zero wherever there is one.
         self.is_step = not self.differentiable
         self.node_name = node or f"{camel(name)}Backward0"
         self.plans: dict[int, Plan] = {}
         self._check_formulas()
+        self.always_saved = self._always_saved()
         if name in OPS:
             raise ValueError(f"the operation {name!r} is defined twice")
         OPS[name] = self
@@ -184,6 +187,19 @@ class Op:
         for names in self.formula_names.values():
             for name in names:
                 self.capture(name)
+
+    def _always_saved(self) -> tuple[str, ...]:
+        """What PyTorch saves whichever input requires grad: outputs, and inputs of two formulas.
+
+        So it must not be overwritten, even where no formula that will run asks for it.
+        """
+        asked = [name for formula in self.grads.values() for name in self.formula_names[formula]]
+        return tuple(
+            name
+            for name in dict.fromkeys(asked)
+            if self.capture(name)[0] == OUTPUT
+            or (self.capture(name)[0] == INPUT and asked.count(name) > 1)
+        )
 
     def capture(self, name: str) -> tuple[int, Any]:
         """How a name in a formula is obtained when the operation is recorded."""
@@ -273,7 +289,7 @@ class Op:
             # A single input is a tensor; to check it is faster than the loop.
             only = inputs[0]
             if only._view is not None:
-                sync(only)
+                self.sync(only)
             if not only._requires_grad and only._reason is None:
                 if observer is not None:
                     observer.op_ran(self.name, inputs, params, out)
@@ -283,7 +299,7 @@ class Op:
         for value in inputs:
             if isinstance(value, Tensor):
                 if value._view is not None:
-                    sync(value)
+                    self.sync(value)
                 if value._requires_grad:
                     mask += bit
                     source = value._node
@@ -332,7 +348,7 @@ class Op:
         params: dict[str, Any],
         outs: tuple[Tensor, ...],
     ) -> tuple[Tensor, ...]:
-        mask = grad_mask(inputs)
+        mask = grad_mask(inputs, self.sync)
         if mask and state.grad_enabled and self.differentiable and outs:
             plan = self.plan(mask)
             if plan.active and any([differentiable(out) for out in outs]):

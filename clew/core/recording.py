@@ -48,6 +48,7 @@ class Plan:
             for name in op.formula_names[formula]:
                 if name not in names:
                     names.append(name)
+        names += [name for name in op.always_saved if name not in names]
         captures = [(op.capture(name), name) for name in names]
         captures.sort(key=lambda item: item[0][0] > OUTPUT)
         self.captures = tuple(capture for capture, _ in captures)
@@ -273,13 +274,13 @@ def saved_properties(op: Op) -> dict[str, Any]:
     return readers | raws
 
 
-def grad_mask(inputs: tuple[Any, ...]) -> int:
+def grad_mask(inputs: tuple[Any, ...], follow: Callable[[Tensor], None] = sync) -> int:
     """A bit for each input that requires grad, after bringing views up to date."""
     mask = 0
     for index, value in enumerate(inputs):
         if isinstance(value, Tensor):
             if value._view is not None:
-                sync(value)
+                follow(value)
             if value._requires_grad:
                 mask |= 1 << index
     return mask

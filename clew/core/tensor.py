@@ -364,6 +364,13 @@ def sync(tensor: Tensor) -> None:
         follow_base(tensor, view)
 
 
+def sync_unless_lost(tensor: Tensor) -> None:
+    """The same, but where the view's history is lost, it stays as it was and nothing is raised."""
+    view = tensor._view
+    if view is not None and view.kind is None:
+        sync(tensor)
+
+
 def follow_base(tensor: Tensor, view: View) -> None:
     """Bring a view up to date: something about its base has changed since it last looked.
 

@@ -150,6 +150,7 @@ GATHER_BACKWARD: Op = Op(
     _ungathered,
     grads={"grad_output": lambda g, index, dim: g.gather(dim, index)},
     linear=True,
+    node="ScatterAddBackward0",
 )
 SCATTER = WritingOp(
     "scatter",

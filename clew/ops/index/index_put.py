@@ -172,6 +172,7 @@ def index_backward_op(count: int) -> Op:
     return Op(
         "index_backward" if count == 1 else f"index_backward_{count}", forward,
         inputs=("grad_output", *names), grads={"grad_output": gradient}, linear=True,
+        node="IndexPutImplBackward0",
     )  # fmt: skip
 
 

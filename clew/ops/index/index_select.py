@@ -94,6 +94,7 @@ INDEX_SELECT_BACKWARD: Op = Op(
     _unselected,
     grads={"grad_output": lambda g, index, dim: g.index_select(dim, index)},
     linear=True,
+    node="IndexAddBackward0",
 )
 
 

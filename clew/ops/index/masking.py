@@ -115,6 +115,7 @@ MASKED_SELECT_BACKWARD: Op = Op(
     _unchosen,
     grads={"grad_output": lambda g, mask: g.masked_select(mask)},
     linear=True,
+    node="MaskedScatterBackward0",
 )
 MASKED_SCATTER = Op(
     "masked_scatter",

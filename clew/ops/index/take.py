@@ -56,7 +56,11 @@ TAKE = Op(
     linear=True,
 )
 TAKE_BACKWARD: Op = Op(
-    "take_backward", _put_back, grads={"grad_output": lambda g, index: g.take(index)}, linear=True
+    "take_backward",
+    _put_back,
+    grads={"grad_output": lambda g, index: g.take(index)},
+    linear=True,
+    node="PutBackward0",
 )
 PUT = WritingOp(
     "put",

@@ -21,6 +21,7 @@ from clew.core.tensor import Tensor
 from clew.kernels.numpy import average_pool as kernel
 from clew.ops.define import out_checks
 from clew.ops.define.memory_layout import channels_last_order, in_order
+from clew.ops.define.zero_share import zero_share
 from clew.ops.nn.spatial import (
     Shape,
     batch_axis,
@@ -95,7 +96,7 @@ def _of_average(
         ceil_mode=ceil_mode, count_include_pad=count_include_pad,
         divisor_override=divisor_override, order=images_order(self._array),
     )  # fmt: skip
-    return result
+    return _SHARES[len(kernel_size)](result, self)
 
 
 def _of_average_adjoint(
@@ -123,6 +124,7 @@ ADJOINTS = {
     )
     for dims in (2, 3)
 }  # fmt: skip
+_SHARES = {dims: zero_share(f"AvgPool{dims}DBackwardBackward0") for dims in (2, 3)}
 
 
 # -- adaptive ----------------------------------------------------------------------------------

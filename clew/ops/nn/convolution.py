@@ -24,6 +24,7 @@ from clew.kernels.numpy.convolution import (
     conv_output_shape,
     conv_transpose_output_shape,
 )
+from clew.ops.define.zero_share import zero_share
 from clew.ops.nn.convolution_arguments import (
     Pads,
     check_operands,
@@ -114,6 +115,9 @@ def _weight(
     )  # fmt: skip
 
 
+_SHARE = zero_share("ConvolutionBackwardBackward0")
+
+
 def _of_bias(g: Tensor) -> Tensor:
     return g.sum((0, *range(2, g._array.ndim)))
 
@@ -127,10 +131,12 @@ def _of_convolution(
     grads: list[Tensor | None] = [None] * len(needs)
     if needs[0]:
         shape = input._array.shape
-        grads[0] = CONVOLUTION_TRANSPOSE(g, weight.conj_physical(), output_shape=shape, **options)
+        of_input = CONVOLUTION_TRANSPOSE(g, weight.conj_physical(), output_shape=shape, **options)
+        grads[0] = _SHARE(of_input, input)
     if needs[1]:
         shape = weight._array.shape
-        grads[1] = CONVOLUTION_WEIGHT(g, input.conj_physical(), weight_shape=shape, **options)
+        of_weight = CONVOLUTION_WEIGHT(g, input.conj_physical(), weight_shape=shape, **options)
+        grads[1] = _SHARE(of_weight, weight)
     if len(needs) == 3 and needs[2]:
         grads[2] = _of_bias(g)
     return tuple(grads)
@@ -144,10 +150,12 @@ def _of_transposed(
     grads: list[Tensor | None] = [None] * len(needs)
     if needs[0]:
         size = input._array.shape[2:]
-        grads[0] = CONVOLUTION(g, weight.conj_physical(), output_size=size, **options)
+        of_input = CONVOLUTION(g, weight.conj_physical(), output_size=size, **options)
+        grads[0] = _SHARE(of_input, input)
     if needs[1]:
         shape = weight._array.shape
-        grads[1] = CONVOLUTION_WEIGHT(input.conj_physical(), g, weight_shape=shape, **options)
+        of_weight = CONVOLUTION_WEIGHT(input.conj_physical(), g, weight_shape=shape, **options)
+        grads[1] = _SHARE(of_weight, weight)
     if len(needs) == 3 and needs[2]:
         grads[2] = _of_bias(g)
     return tuple(grads)

@@ -18,6 +18,7 @@ from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.kernels.numpy import max_pool as kernel
 from clew.ops.define.memory_layout import channels_last_order, in_order
+from clew.ops.define.zero_share import zero_share
 from clew.ops.nn.average_pooling import (
     Order,
     check_adaptive_gradient,
@@ -86,13 +87,14 @@ SCATTER: Op = Op(
 def _pooled_op(name: str, forward: Any, dims: int, node: str, windows: bool = False) -> Op:
     """An operation that gives values and indices; as in PyTorch it saves its input too."""
     adaptive = name.startswith("adaptive")
+    shared = zero_share(node.replace("Backward0", "BackwardBackward0"))
 
     def plain(g: tuple[Tensor, ...], self: Tensor, out1: Tensor) -> Tensor:
         result: Tensor = SCATTER(
             g[0], out1, spatial=self._array.shape[-dims:], unique=False, adaptive=adaptive,
             order=images_order(self._array) if adaptive and dims == 2 else None,
         )  # fmt: skip
-        return result
+        return shared(result, self)
 
     def windowed(
         g: tuple[Tensor, ...], self: Tensor, out1: Tensor, kernel_size: Shape, stride: Shape,
@@ -108,7 +110,7 @@ def _pooled_op(name: str, forward: Any, dims: int, node: str, windows: bool = Fa
             grad, index, apart = grad.masked_fill(index < 0, 0.0), index.clamp(min=0), False
         order = channels_last_order(self._array) if self._array.ndim == dims + 2 else None
         result: Tensor = SCATTER(grad, index, spatial=spatial, unique=apart, order=order)
-        return result
+        return shared(result, self)
 
     return Op(
         name, forward, outputs=2, node=node, grads={"self": windowed if windows else plain},

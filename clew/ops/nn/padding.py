@@ -21,6 +21,7 @@ from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.numpy.separable import AxisTable, apply_tables
 from clew.ops.define.memory_layout import channels_last_order, in_order
+from clew.ops.define.zero_share import zero_share
 from clew.ops.nn.spatial import (
     Shape,
     failure,
@@ -141,8 +142,9 @@ def _copying_op(name: str, node: str) -> Op:
         spatial = self._array.shape[-len(pads) :]
         order = None if mode == "circular" else channels_last_order(self._array)
         result: Tensor = adjoint(g, mode=mode, pads=pads, spatial=spatial, order=order)
-        return result
+        return result if mode == "circular" else shared(result, self)
 
+    shared = zero_share(f"{node}BackwardBackward0")
     op = Op(name, _copied, grads={"self": of_input}, linear=True, node=f"{node}Backward0")
     adjoint = Op(
         f"{name}_backward", _added, linear=True, node=f"{node}BackwardBackward0",

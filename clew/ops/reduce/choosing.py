@@ -55,6 +55,7 @@ VALUE_SELECTING_REDUCTION_BACKWARD = Op(
     _put,
     grads={"grad": lambda g, indices, dim, keepdim: _CHOSEN(g, indices, dim=dim, keepdim=keepdim)},
     multilinear=True,
+    node="ScatterBackward0",
 )
 
 

@@ -282,7 +282,7 @@ def _aminmax_grad(
 AMINMAX = Op("aminmax", _aminmax, grads={"self": _aminmax_grad}, outputs=2, kinks=_TIES)
 
 
-@public(out=out_checks.pair_of_input_dtype)
+@public(checked=True, out=out_checks.pair_of_input_dtype)
 @numpy_names
 def aminmax(
     input: Tensor, *, dim: int | None = None, keepdim: bool = False
@@ -305,14 +305,18 @@ def aminmax(
             "aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
             "identity." + errors.at_user_line()
         )
-    if dim is not None and shape and shape[wrap_dim(dim, len(shape))] == 0:
+    dims = reduced_dims(dim, len(shape), keepdim)
+    if dim is not None and shape and shape[dims[0]] == 0:
         raise IndexError(
-            f"aminmax: Expected reduction dim {wrap_dim(dim, len(shape))} to have non-zero size."
+            f"aminmax: Expected reduction dim {dims[0]} to have non-zero size."
             + errors.at_user_line()
         )
     if input.dtype.is_complex:
+        if dim is not None and not shape:
+            raise RuntimeError(
+                f"aminmax not implemented for {input.dtype.scalar_name}" + errors.at_user_line()
+            )
         raise errors.no_kernel("aminmax_cpu", input.dtype)
-    dims = reduced_dims(dim, len(shape), keepdim)
     return return_types.aminmax(*AMINMAX(input, dims=dims, keepdim=keepdim))
 
 
@@ -409,6 +413,9 @@ def _extreme_function(
         if other is not None:
             return getattr(input, f"{name}imum")(other)
         if isinstance(dim, (tuple, list)):
+            if keepdim is not False:
+                # One signature is left, and the words are of its argument.
+                raise errors.wrong_argument(name, "dim", 1, "int", dim)
             raise TypeError(
                 f"{name}() received an invalid combination of arguments - got a "
                 f"{type(dim).__name__} for dim, but expected an int\n"

@@ -118,18 +118,18 @@ def prod(
 def _any_product(
     input: Tensor, dim: int | None, keepdim: bool, dtype: dtypes.dtype | None
 ) -> Tensor:
-    wanted = sum_dtype(input, dtype)
     if isinstance(dim, (tuple, list)):
-        raise _several_dimensions(dim, keepdim)
+        raise _several_dimensions(dim, keepdim is not False or dtype is not None)
     require_bool("keepdim", keepdim)
     if dim is None:
-        return PROD_ALL(input, dtype=wanted)
-    return PROD(input, dim=wrap_dim(dim, input._array.ndim), keepdim=keepdim, dtype=wanted)
+        return PROD_ALL(input, dtype=sum_dtype(input, dtype))
+    dim = wrap_dim(dim, input._array.ndim)
+    return PROD(input, dim=dim, keepdim=keepdim, dtype=sum_dtype(input, dtype))
 
 
-def _several_dimensions(dim: Any, keepdim: bool) -> TypeError:
+def _several_dimensions(dim: Any, is_more_given: bool) -> TypeError:
     """PyTorch's words, which depend on what else is given."""
-    if keepdim is not False:
+    if is_more_given:
         return errors.wrong_argument("prod", "dim", 1, "int", dim)
     return TypeError(
         f"prod() received an invalid combination of arguments - got a {type(dim).__name__} for "

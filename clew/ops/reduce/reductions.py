@@ -303,6 +303,9 @@ def mean(
             if out is not None:
                 return out
         return MEAN_ALL(input, dtype=_mean_dtype(input, dtype))
+    if dtype is not None or input._array.dtype.kind in "biu":
+        # A dtype without a mean is said before a wrong dimension.
+        _mean_dtype(input, dtype)
     dims = reduced_dims(dim, input._array.ndim, keepdim)
     if dtype is None and dims:
         out = _partial(input, MEAN, dims, keepdim)
@@ -358,9 +361,9 @@ def nansum(
         >>> clew.nansum(clew.tensor([1., float("nan"), 3.]))
         tensor(4.)
     """
+    dims = reduced_dims(dim, input._array.ndim, keepdim)
     if input.dtype.is_complex:
         raise RuntimeError("nansum on CPU does not support complex inputs" + errors.at_user_line())
-    dims = reduced_dims(dim, input._array.ndim, keepdim)
     return NANSUM(input, dims=dims, keepdim=keepdim, dtype=sum_dtype(input, dtype))
 
 

@@ -115,12 +115,18 @@ def cumsum(input: Tensor, dim: int, *, dtype: dtypes.dtype | None = None) -> Ten
         tensor([[ 1,  3,  6],
                 [ 4,  9, 15]])
     """
-    if dtype is dtypes.bool_:
-        raise errors.no_kernel("cumsum_out_cpu", dtype)
     quick = _quick_scan(CUMSUM, np.add, input, dim) if dtype is None else None
     if quick is not None:
         return quick
-    return CUMSUM(input, dim=wrap_dim(dim, input._array.ndim), dtype=sum_dtype(input, dtype))
+    return _scan(CUMSUM, input, dim, dtype)
+
+
+def _scan(op: Op, input: Tensor, dim: int, dtype: dtypes.dtype | None) -> Tensor:
+    dim = wrap_dim(dim, input._array.ndim)
+    if dtype is dtypes.bool_ and input._array.ndim and input._array.size:
+        raise errors.no_kernel(f"{op.name}_out_cpu", dtype)
+    result: Tensor = op(input, dim=dim, dtype=sum_dtype(input, dtype))
+    return result
 
 
 # -- linear recurrences, which gradients of scans are --------------------------------------------
@@ -221,12 +227,10 @@ def cumprod(input: Tensor, dim: int, *, dtype: dtypes.dtype | None = None) -> Te
         >>> clew.cumprod(clew.tensor([1, 2, 3, 4]), dim=0)
         tensor([ 1,  2,  6, 24])
     """
-    if dtype is dtypes.bool_:
-        raise errors.no_kernel("cumprod_out_cpu", dtype)
     quick = _quick_scan(CUMPROD, np.multiply, input, dim) if dtype is None else None
     if quick is not None:
         return quick
-    return CUMPROD(input, dim=wrap_dim(dim, input._array.ndim), dtype=sum_dtype(input, dtype))
+    return _scan(CUMPROD, input, dim, dtype)
 
 
 # -- logcumsumexp ------------------------------------------------------------------------------

@@ -67,9 +67,9 @@ SORT_STABLE.name = SORT.name
 
 
 def _order(input: Tensor, dim: int, descending: bool) -> tuple[Tensor, int]:
+    dim = wrap_dim(dim, input._array.ndim)
     if input.dtype.is_complex:
         raise RuntimeError(" Sort does not support complex dtypes on CPU" + errors.at_user_line())
-    dim = wrap_dim(dim, input._array.ndim)
     return ARGSORT(input, dim=dim, descending=bool(descending)), dim
 
 
@@ -436,7 +436,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> return_types.mo
     dim = wrap_dim(dim, input._array.ndim)
     require_elements("mode", input, dim)
     if input.dtype.is_complex:
-        if input._array.ndim:
+        if input._array.ndim and input._array.size:
             raise errors.no_kernel("mode_cpu", input.dtype)
         refuse_complex_history("mode", input)
     indices = ARGMODE(input, dim=dim, keepdim=keepdim)

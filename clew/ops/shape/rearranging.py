@@ -192,9 +192,11 @@ def _unrepeated(g: Tensor, self_shape: Shape, repeats: Shape) -> Tensor:
     shape = (1,) * (len(repeats) - len(self_shape)) + self_shape
     if not shape:
         return g
+    if 0 in repeats:
+        return g.new_zeros(self_shape)
     split = tuple(itertools.chain.from_iterable(zip(repeats, shape, strict=True)))
-    # `split` has no element when a repeat is zero, and then there is nothing to sum.
-    return g.reshape(split).sum(tuple(range(0, len(split), 2))).reshape(self_shape)
+    total = g.reshape(split).sum(tuple(range(0, len(split), 2)))
+    return total if shape == self_shape else total.reshape(self_shape)
 
 
 REPEAT = Op(

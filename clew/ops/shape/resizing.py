@@ -12,20 +12,22 @@ from clew import errors
 from clew.backend.determinism import fill_unwritten
 from clew.backend.layout import contiguous_format, preserve_format
 from clew.backend.layout import memory_format as format_type
-from clew.core.inplace import bump_version
+from clew.core.inplace import bump_version, check_write, rebase
 from clew.core.mirror import memory_behind
 from clew.core.node import AccumulateGrad
+from clew.core.op import Op
 from clew.core.public import methods, public
+from clew.core.recording import edges_of, record
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.numpy.strides import owner_of
 from clew.kernels.runtime.numpy_capi import address_of
 from clew.ops.define import memory_layout
 from clew.ops.define.dims import shape_argument
-from clew.ops.shape.view_inplace import refuse_change
 from clew.ops.tensor.storage_memory import bytes_of
 from clew.ops.tensor.typed_storage import TypedStorage, checked_storage, keep_storage
 from clew.ops.tensor.untyped_storage import UntypedStorage, over_storage, storage_of
+from clew.source import _getframe
 
 _MOST = (1 << 63) - 1
 Ints = tuple[int, ...]
@@ -144,6 +146,19 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
     return resize_(self, array.shape, memory_format=memory_format)
 
 
+def _no_derivative(g: Tensor) -> Tensor:
+    raise RuntimeError("derivative for set_ is not implemented" + errors.at_user_line())
+
+
+# Only its node is used: memory that is taken over has no gradient.
+SET = Op(
+    "set_",
+    lambda self, source: source,
+    grads={"self": _no_derivative, "source": _no_derivative},
+    node="torch::autograd::NotImplemented",
+)
+
+
 def set_(
     self: Tensor,
     source: Any = None,
@@ -169,11 +184,10 @@ def set_(
         >>> x.set_(y.untyped_storage(), 1, (2,))
         tensor([2., 3.])
     """
-    refuse_change(self, "set_")
-    if self.requires_grad and not self.is_leaf:
-        raise RuntimeError(
-            "set_ is only supported on tensors without a history" + errors.at_user_line()
-        )
+    state = local.state
+    inputs = (self, source if isinstance(source, Tensor) else None)
+    mask = check_write(state, "set_", inputs, may_overlap=True)
+    edges = edges_of(inputs)
     if source is None:
         source = wrap(np.empty(0, self._array.dtype))
     elif not isinstance(source, Tensor | TypedStorage | UntypedStorage) or (
@@ -198,6 +212,11 @@ def set_(
         # Graphs made before lead to the data that the leaf had then.
         self._node = self._node.anew(self)
     bump_version(self, "set_")
+    if mask and SET.can_differentiate(self):
+        node = record(
+            state, SET.plan(mask), SET.node_class, inputs, {}, (self,), edges, _getframe(1)
+        )
+        rebase(state, self, node, is_step=True)
     return self
 
 

@@ -175,7 +175,7 @@ def _transferred(
 AS_STRIDED = ViewOp(
     "as_strided",
     _placed,
-    grads={"self": lambda g, part, whole: TRANSFER(g, source=part, target=whole, owner=whole)},
+    grads={"self": lambda g, part, whole: _of_whole(g, part, whole)},
     linear=True,
 )
 TRANSFER: Op = Op(
@@ -187,7 +187,16 @@ TRANSFER: Op = Op(
         )
     },
     linear=True,
+    node="AsStridedBackward0",
 )
+
+
+def _of_whole(g: Tensor, part: Geometry, whole: Geometry) -> Tensor:
+    if not g._array.size:
+        # Without elements there is nothing that the gradient depends on.
+        return g.new_zeros(whole.shape)
+    result: Tensor = TRANSFER(g, source=part, target=whole, owner=whole)
+    return result
 
 
 def _strided_scattered(

@@ -21,6 +21,7 @@ from clew.kernels.codegen.ir import I32, I64, position, where
 from clew.kernels.codegen.ufunc import over_rows
 from clew.kernels.numpy.arrays import are_below, row_by_row, widened
 from clew.ops.define.rows import require_tensors
+from clew.ops.define.zero_share import zero_share
 from clew.ops.nn.activation.softmax import LOG_SOFTMAX, log_softmax
 from clew.ops.nn.loss.reduction import asked_reduction
 
@@ -128,10 +129,14 @@ def _nll_loss_gradient(
 ) -> Any:
     """Of tensors or bare arrays."""
     bare = type(g) is np.ndarray
-    return (_nll_loss_backward if bare else NLL_LOSS_BACKWARD)(
+    result = (_nll_loss_backward if bare else NLL_LOSS_BACKWARD)(
         g, target, weight, reduction=reduction, ignore_index=ignore_index,
         shape=self.shape if bare else self._array.shape,
     )  # fmt: skip
+    return result if bare else _NLL_LOSS_SHARE(result, self)
+
+
+_NLL_LOSS_SHARE = zero_share("NllLossBackwardBackward0")
 
 
 # The loss is linear in the scores, so the gradient's own gradient is the loss again.
