@@ -459,6 +459,14 @@ def no_dimensions(dim: int) -> IndexError:
     return IndexError(f"Dimension specified as {dim} but tensor has no dimensions" + at_user_line())
 
 
+def outside_data(indices: np.ndarray, size: int) -> RuntimeError:
+    """An index along a dimension of another size, where PyTorch's kernel copies whole blocks."""
+    wrong = next(i for i in indices.ravel().tolist() if not 0 <= i < size)
+    return RuntimeError(
+        f"INDICES element is out of DATA bounds, id={wrong} axis_dim={size}" + at_user_line()
+    )
+
+
 def wrong_argument(
     function: str, name: str, position: int | None, expected: str, got: Any, element: int = -1
 ) -> TypeError:

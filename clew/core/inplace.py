@@ -391,18 +391,24 @@ class CopySlices(Node):
             self.step.release(freed)
 
 
-def become(target: Tensor, compute: Callable[[Tensor], Tensor], writer: str) -> Tensor:
+def become(
+    target: Tensor,
+    compute: Callable[[Tensor], Tensor],
+    writer: str,
+    operands: tuple[Any, ...] = (),
+) -> Tensor:
     """The in-place form of a function made of several operations.
 
     The function runs on a stand-in that has the target's history and a copy of its values, so that
-    what its steps save is not what is then overwritten.
+    what its steps save is not what is then overwritten. They save where the target or one of the
+    other operands requires grad.
     """
     state = local.state
     if state.autocast is not None:
-        return cast(Tensor, without_autocast(become, target, compute, writer))
+        return cast(Tensor, without_autocast(become, target, compute, writer, operands))
     if target._is_lifted:
         return cast(Tensor, target.copy_(compute(target.clone())))
-    mask = check_write(state, writer, (target,))
+    mask = check_write(state, writer, (target, *operands))
     stand_in = _stand_in(target) if mask else alias(target)
     stand_in._tangent = tangents_of(target)
     result = compute(stand_in)

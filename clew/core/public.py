@@ -36,8 +36,9 @@ OUT = "out: the tensor to store the result in; None makes a new one"
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-# What a function does with `out=` before it runs: refuse it, or complete the arguments by it.
-Prepare = Callable[[tuple[Any, ...], dict[str, Any], Any], None]
+# What a function does with `out=` before it runs: refuse it, or complete the arguments by it. It
+# may return other positional arguments.
+Prepare = Callable[[tuple[Any, ...], dict[str, Any], Any], tuple[Any, ...] | None]
 
 # Refuses an `out=` that does not fit a result: the result's number, the result, the tensor given.
 Accept = Callable[[int, Tensor, Tensor], None]
@@ -115,7 +116,7 @@ def inplace_method(
             return implementation(stand_in, *args, **kwargs)
 
         try:
-            return become(self, compute, name)
+            return become(self, compute, name, (*args, *kwargs.values()))
         except RuntimeError as error:
             # Arguments of wrong types are said before that it is a leaf.
             explain(implementation, (self, *args), kwargs, error, 0, name)
@@ -168,7 +169,7 @@ def with_out(
         if differentiable:
             refuse_history(name, args, kwargs, out)
         if prepare is not None:
-            prepare(args, kwargs, out)
+            args = prepare(args, kwargs, out) or args
         result = without_autocast(implementation, *args, **kwargs)
         is_one = isinstance(out, Tensor)
         pairs = [(result, out)] if is_one else list(zip(result, out, strict=True))
@@ -247,11 +248,11 @@ def _refuse_out(result: Tensor, out: Tensor, function: str) -> None:
         raise errors.inference_inplace()
     if local.state.mutation_guard is not None:
         local.state.mutation_guard.before_write(out)
+    if repeats_memory(out._array) and out._array.shape == result._array.shape:
+        raise errors.overlapping_write()
     have, want = result.dtype, out.dtype
     if not dtypes.can_cast(have, want):
         raise errors.in_place_dtype(have.scalar_name, want.scalar_name)
-    if repeats_memory(out._array):
-        raise errors.overlapping_write()
 
 
 def _store(result: Tensor, out: Tensor, warns: bool = True) -> None:
@@ -266,6 +267,8 @@ def _store(result: Tensor, out: Tensor, warns: bool = True) -> None:
                 "zero elements with t.resize_(0).",
                 stacklevel=user_stacklevel(),
             )
-        out._array = empty_as(result._array, out._array.dtype)
+        # In the result's order, in the memory that `out` has: who else lies there sees it.
+        made = empty_as(result._array, out._array.dtype)
+        out._reshape_memory(made.shape, tuple(step // made.itemsize for step in made.strides))
     np.copyto(out._array, result._array, casting="unsafe")
     bump_version(out, "out=")

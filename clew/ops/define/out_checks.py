@@ -6,7 +6,6 @@ Operations that say nothing convert their result to the dtype of `out`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -16,8 +15,7 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.inplace import check_overlap, repeats_memory
 from clew.core.public import Accept
-from clew.core.tensor import Tensor
-from clew.kernels.numpy.strides import restride
+from clew.core.tensor import Tensor, wrap
 from clew.ops.define.dims import wrap_dims
 
 # The same where the function has run: for `out_form`.
@@ -215,27 +213,26 @@ def starts_from(identity: int) -> Any:
     PyTorch fills `out` with what the reduction starts from before it reads the input.
     """
 
-    def check(args: Args, kwargs: Kwargs, out: Tensor) -> None:
+    def check(args: Args, kwargs: Kwargs, out: Tensor) -> Args | None:
         input = args[0] if args else kwargs["input"]
         require_given_dtype(kwargs, out)
         array = out._array
-        if not np.may_share_memory(input._array, array) or repeats_memory(array):
-            return
-        # A dimension that does not exist is said before anything is lost.
-        dim = args[1] if len(args) > 1 else kwargs.get("dim", kwargs.get("axis"))
-        dims = wrap_dims(dim, array.ndim if input is out else input._array.ndim)
         if input is out and array.ndim:
-            # It is made as small as the result first, and the rest of its memory stays.
-            size = array.size // max(math.prod(array.shape[each] for each in dims), 1)
-            restride(array, (size,), (array.itemsize,))[...] = identity
-            out._array = np.full_like(array, identity)
-        else:
+            lost = wrap(np.full_like(array, identity))
+            if args:
+                return (lost, *args[1:])
+            kwargs["input"] = lost
+        elif np.may_share_memory(input._array, array) and not repeats_memory(array):
+            # A dimension that does not exist is said before anything is lost.
+            dim = args[1] if len(args) > 1 else kwargs.get("dim", kwargs.get("axis"))
+            wrap_dims(dim, input._array.ndim)
             array[...] = identity
+        return None
 
     return check
 
 
-def nansum_out(args: Args, kwargs: Kwargs, out: Tensor) -> None:
+def nansum_out(args: Args, kwargs: Kwargs, out: Tensor) -> Args | None:
     """`out` decides on the dtype, which must be floating point where the input is."""
     wanted = kwargs.get("dtype")
     if args and args[0].dtype.is_floating_point:
@@ -246,7 +243,8 @@ def nansum_out(args: Args, kwargs: Kwargs, out: Tensor) -> None:
             )
         if out.dtype.category < dtypes.FLOAT:
             raise errors.no_kernel("nansum_cpu", out.dtype)
-    starts_from(0)(args, kwargs, out)
+    given: Args | None = starts_from(0)(args, kwargs, out)
+    return given
 
 
 def diff_out(args: Args, kwargs: Kwargs, out: Tensor) -> None:
@@ -272,7 +270,11 @@ def castable_out(args: Args, kwargs: Kwargs, out: Tensor) -> None:
             f"{out.dtype.scalar_name}" + errors.at_user_line()
         )
     if all(each._array.ndim for each in tensors):
-        keep_apart(tensors, out)
+        if repeats_memory(out._array):
+            raise errors.overlapping_write()
+        # Vectors without elements are left out, so there may be nothing to write.
+        if any(each._array.shape != (0,) for each in tensors):
+            keep_apart(tensors, out)
 
 
 # -- once there is a result ----------------------------------------------------------------------

@@ -7,6 +7,7 @@ goes through `index_put_`.
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -48,6 +49,11 @@ def _as_slice(index: slice, n: int) -> tuple[int, int, int]:
     if step < 0:
         raise ValueError("step must be greater than zero" + errors.at_user_line())
     return start, stop if stop > start else start, step
+
+
+def _is_all(index: slice, n: int) -> bool:
+    """Whether a slice that selects all says so without counting from the end or past it."""
+    return not index.start and (index.stop is None or operator.index(index.stop) >= n)
 
 
 def _select(self: Tensor, dim: int, index: int, original_dim: int) -> Tensor:
@@ -133,7 +139,7 @@ def _apply_basic(self: Tensor, index: tuple[Any, ...]) -> tuple[Tensor, list[Ten
         elif isinstance(each, slice):
             n = current._array.shape[dim]
             start, stop, step = _as_slice(each, n)
-            if start or stop != n or step != 1:
+            if start or stop != n or step != 1 or not _is_all(each, n):
                 current = _slice(current, dim, start, stop, step)
             dim += 1
         elif each is None:
@@ -238,7 +244,7 @@ def _plain_part(self: Tensor, index: Any, to_set: bool = False) -> Tensor | None
         return _select(self, 0, index, 0)
     if kind is slice and shape:
         start, stop, step = _as_slice(index, shape[0])
-        if to_set and not index.start and stop == shape[0] and step == 1:
+        if to_set and stop == shape[0] and step == 1 and _is_all(index, stop):
             return self
         return _slice(self, 0, start, stop, step)
     if index is None:
@@ -257,7 +263,7 @@ def _plain_part(self: Tensor, index: Any, to_set: bool = False) -> Tensor | None
         if each != ALL:
             n = current._array.shape[dim]
             start, stop, step = _as_slice(each, n)
-            if start or stop != n or step != 1:
+            if start or stop != n or step != 1 or not _is_all(each, n):
                 current = _slice(current, dim, start, stop, step)
         dim += 1
     return current
@@ -286,8 +292,8 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
 
 def _set_advanced(current: Tensor, advanced: list[Tensor | None], value: Tensor) -> None:
     refuse_leaf(current, "index_put_")
-    refuse_bytes(advanced, value)
     tensors, pattern = split_indices(advanced)
+    refuse_bytes(current, advanced, value)
     value = _without_leading_ones(value, current._array.ndim)
     value = apart(current, tensors, value)
     _check_dtypes(advanced)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -56,11 +56,10 @@ def _indexed(self: np.ndarray, *indices: np.ndarray, pattern: Pattern) -> np.nda
 
 def _check_empty_masks(self: np.ndarray, indices: Sequence[np.ndarray], pattern: Pattern) -> None:
     """NumPy takes an empty mask for any dimension."""
-    for index in indices:
-        if not index.size and index.dtype.kind == "b":
-            wrong = index_error(self.shape, indices, pattern)
-            if str(wrong).startswith("The shape of the mask"):
-                raise wrong
+    if any(not index.size and index.dtype.kind == "b" for index in indices):
+        mismatch = mask_error(self.shape, indices, pattern)
+        if mismatch is not None:
+            raise mismatch
 
 
 def _nothing_at(
@@ -159,6 +158,9 @@ def index_backward_op(count: int) -> Op:
         grad_output: np.ndarray, *indices: np.ndarray, input_sizes: Shape, pattern: Pattern
     ) -> np.ndarray:
         zeros = np.zeros(input_sizes, grad_output.dtype)
+        if not grad_output.size:
+            # Nothing was read, and so nobody has looked whether the indices are inside.
+            return zeros
         if all(index.dtype.kind == "b" for index in indices) and len(indices) == 1:
             # A mask names no element twice.
             zeros[_key(indices, pattern)] = grad_output
@@ -205,37 +207,57 @@ def index_put_op(count: int) -> Op:
 
 def index_error(shape: Shape, indices: Sequence[np.ndarray], pattern: Pattern) -> IndexError:
     """Why NumPy refused an index, in PyTorch's words."""
+    mismatch = mask_error(shape, indices, pattern)
+    if mismatch is not None:
+        return mismatch
+    shapes = [_index_shape(index) for index in indices]
+    if not _can_broadcast(shapes):
+        listed = ", ".join(map(errors.shape_list, shapes))
+        return IndexError(
+            f"shape mismatch: indexing tensors could not be broadcast together with shapes {listed}"
+            + errors.at_user_line()
+        )
+    for dim, index in _by_dimension(indices, pattern):
+        n = shape[dim]
+        if index.dtype.kind != "b" and n:
+            wrong = index[(index < -n) | (index >= n)]
+            if wrong.size:
+                return out_of_bounds(int(wrong.flat[0]), dim, n)
+    return IndexError("index is out of bounds for dimension with size 0" + errors.at_user_line())
+
+
+def _can_broadcast(shapes: Sequence[Shape]) -> bool:
+    try:
+        np.broadcast_shapes(*shapes)
+    except ValueError:
+        return False
+    return True
+
+
+def mask_error(shape: Shape, indices: Sequence[np.ndarray], pattern: Pattern) -> IndexError | None:
+    """That a mask does not have the sizes of the dimensions that it is for."""
+    for dim, index in _by_dimension(indices, pattern):
+        for i, n in enumerate(index.shape if index.dtype.kind == "b" else ()):
+            if dim + i >= len(shape) or shape[dim + i] != n:
+                return IndexError(
+                    f"The shape of the mask {errors.shape_list(index.shape)} at index {i} does "
+                    f"not match the shape of the indexed tensor {errors.shape_list(shape)} at "
+                    f"index {dim + i}" + errors.at_user_line()
+                )
+    return None
+
+
+def _by_dimension(
+    indices: Sequence[np.ndarray], pattern: Pattern
+) -> Iterator[tuple[int, np.ndarray]]:
+    """Each index with its dimension; a mask takes as many as it has itself."""
     given = iter(indices)
     dim = 0
     for indexed in pattern:
-        if not indexed:
-            dim += 1
-            continue
-        index = next(given)
-        if index.dtype.kind == "b":
-            for i, n in enumerate(index.shape):
-                if dim + i >= len(shape) or shape[dim + i] != n:
-                    return IndexError(
-                        f"The shape of the mask {errors.shape_list(index.shape)} at index {i} does "
-                        "not match the shape of the indexed tensor "
-                        f"{errors.shape_list(shape)} at index {dim + i}" + errors.at_user_line()
-                    )
-            dim += index.ndim
-            continue
-        n = shape[dim]
-        if not n and index.size:
-            return IndexError(
-                "index is out of bounds for dimension with size 0" + errors.at_user_line()
-            )
-        wrong = index[(index < -n) | (index >= n)]
-        if wrong.size:
-            return out_of_bounds(int(wrong.flat[0]), dim, n)
-        dim += 1
-    shapes = ", ".join(errors.shape_list(_index_shape(index)) for index in indices)
-    return IndexError(
-        f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}"
-        + errors.at_user_line()
-    )
+        index = next(given) if indexed else None
+        if index is not None:
+            yield dim, index
+        dim += index.ndim if index is not None and index.dtype.kind == "b" else 1
 
 
 def _index_shape(index: np.ndarray) -> Shape:
@@ -257,6 +279,8 @@ def apart(target: Tensor, indices: Sequence[Tensor], value: Tensor) -> Tensor:
         if value._array.dtype is not target._array.dtype:
             return value.to(target.dtype)
         return value.clone() if value._storage is target._storage else value
+    if value is target:
+        raise errors.partial_overlap()
     if is_gapless(target._array):
         keep_apart(target, value, *indices)
     return value
@@ -272,12 +296,15 @@ def split_indices(advanced: Sequence[Tensor | None]) -> tuple[list[Tensor], Patt
     return tensors, tuple(each is not None for each in advanced)
 
 
-def refuse_bytes(advanced: Sequence[Tensor | None], value: Tensor) -> None:
+def refuse_bytes(target: Tensor, advanced: Sequence[Tensor | None], value: Tensor) -> None:
     """One value where one mask is true is a `masked_fill_`, which takes no bytes."""
     if value._array.size == 1:
         tensors = [each for each in advanced if each is not None]
-        # What is wrong with an empty mask is its shape.
-        if len(tensors) == 1 and tensors[0]._array.dtype is _BYTES and tensors[0]._array.size:
+        if len(tensors) == 1 and tensors[0]._array.dtype is _BYTES:
+            mask, pattern = split_indices(advanced)
+            mismatch = mask_error(target._array.shape, [mask[0]._array], pattern)
+            if mismatch is not None:
+                raise mismatch
             raise RuntimeError(
                 "masked_fill_ only supports boolean masks, but got mask with dtype unsigned char\n"
                 "  Write x[mask.bool()]" + errors.at_user_line()
@@ -335,7 +362,7 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     """
     tensors, pattern, values = _put_arguments(input, indices, values)
     if not accumulate:
-        refuse_bytes(indices, values)
+        refuse_bytes(input, indices, values)
     op = index_put_op(len(tensors))
     return op(input, values, *tensors, pattern=pattern, accumulate=accumulate)
 
@@ -352,7 +379,7 @@ def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     refuse_leaf(self, "index_put_")
     tensors, pattern, values = _put_arguments(self, indices, values)
     if not accumulate:
-        refuse_bytes(indices, values)
+        refuse_bytes(self, indices, values)
         values = apart(self, tensors, values)
     else:
         keep_apart(self, values, *tensors)

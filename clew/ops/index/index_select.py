@@ -210,9 +210,7 @@ def _outside(input: Tensor, dim: int, index: Tensor) -> Exception:
     if input._array.ndim > 1 and not n:
         return RuntimeError("index_select(): self indexing axis dim should be positive" + where)
     if input._array.ndim > 1 and (dim or not input._array.size):
-        wrong = next(i for i in every_value(index).ravel().tolist() if not 0 <= i < n)
-        text = f"INDICES element is out of DATA bounds, id={wrong} axis_dim={n}"
-        return RuntimeError(text + where)
+        return errors.outside_data(every_value(index), n)
     return IndexError("index out of range in self" + where)
 
 

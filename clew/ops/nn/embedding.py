@@ -73,6 +73,8 @@ def _embedding(
             "index_select(): self indexing axis dim should be positive\n  The table has no rows."
             + errors.at_user_line()
         )
+    if not weight.size and not are_below(indices, weight.shape[0]):
+        raise errors.outside_data(indices, weight.shape[0])
     check_rows(indices, weight.shape[0])
     return take_rows(weight, indices)
 
@@ -88,7 +90,7 @@ def _embedding_backward(
 ) -> Array:
     width = grad_output.shape[-1]
     flat = indices.reshape(-1)
-    values = widened(grad_output).reshape(-1, width)
+    values = widened(grad_output).reshape(flat.size, width)
     if scale_grad_by_freq:
         counts = np.bincount(flat, minlength=rows)
         values = values / counts[flat][:, None].astype(values.dtype)

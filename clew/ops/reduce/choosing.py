@@ -101,9 +101,9 @@ def require_elements(name: str, input: Tensor, dim: int) -> None:
         )
 
 
-def refuse_complex_history(name: str, input: Tensor) -> None:
+def refuse_complex_history(name: str, *inputs: Tensor) -> None:
     """Complex numbers have no order; those that pass as they are still have no derivative."""
-    if input.requires_grad and local.state.grad_enabled:
+    if local.state.grad_enabled and any(input.requires_grad for input in inputs):
         raise RuntimeError(
             f"{name} does not support automatic differentiation for outputs with complex dtype."
             + errors.at_user_line()

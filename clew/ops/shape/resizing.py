@@ -90,12 +90,16 @@ def resize_(self: Tensor, *args: Any, size: Any = None, memory_format: Any = Non
     _check_size(shape, self._array.itemsize)
     if memory_format is None:
         memory_format = contiguous_format
-    strides = _strides_in(shape, memory_format)
+    _reshape_memory(self, shape, _strides_in(shape, memory_format))
+    bump_version(self, "resize_")
+    return self
+
+
+def _reshape_memory(self: Tensor, shape: Ints, strides: Ints) -> None:
+    """Give a tensor another shape and strides where it lies; its memory grows when it must."""
     array = memory_behind(self._array)
     offset = (address_of(array) - address_of(owner_of(array))) // array.itemsize
     _place(self, offset, shape, strides)
-    bump_version(self, "resize_")
-    return self
 
 
 def _check_size(shape: Ints, itemsize: int) -> None:
@@ -269,4 +273,4 @@ def out_of_bounds(
     )
 
 
-methods(resize_=resize_, set_=set_)
+methods(resize_=resize_, set_=set_, _reshape_memory=_reshape_memory)

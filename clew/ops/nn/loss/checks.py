@@ -9,6 +9,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.tensor import Tensor
+from clew.kernels.numpy.conversion import converted
 from clew.ops.define.rows import require_tensors
 from clew.ops.shape.views import broadcast_tensors
 from clew.source import user_stacklevel
@@ -39,19 +40,29 @@ def check_pair(function: str, input: Tensor, target: Tensor) -> None:
         )
 
 
-def paired(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Input and target broadcast to one shape and converted to one dtype."""
+def paired(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor, dtypes.dtype]:
+    """Input and target broadcast to one shape, and the dtype in which they are compared.
+
+    They are not converted here: as in PyTorch, the loss saves what it was given.
+    """
     if input._array.shape != target._array.shape:
         input, target = broadcast_tensors(input, target)
-    if input.dtype is not target.dtype:
-        common = dtypes.promote_types(input.dtype, target.dtype)
-        input, target = input.to(common), target.to(common)
-    return input, target
+    common = input.dtype
+    if common is not target.dtype:
+        common = dtypes.promote_types(common, target.dtype)
+    return input, target, common
 
 
-def require_float(torch_kernel: str, input: Tensor) -> None:
+def in_one_dtype(self: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Two arrays of one shape, converted to the dtype in which they are compared."""
+    if self.dtype is target.dtype:
+        return self, target
+    common = dtypes.promote_types(dtypes.of_array(self), dtypes.of_array(target)).np
+    return converted(self, common), converted(target, common)
+
+
+def require_float(torch_kernel: str, have: dtypes.dtype) -> None:
     """Refuse other numbers than real ones, in the words of PyTorch's kernel."""
-    have = input.dtype
     if have.category != dtypes.FLOAT:
         raise errors.no_kernel(torch_kernel, have)
 

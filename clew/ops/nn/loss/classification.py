@@ -129,7 +129,7 @@ def _nll_loss_gradient(
 ) -> Any:
     """Of tensors or bare arrays."""
     bare = type(g) is np.ndarray
-    result = (_nll_loss_backward if bare else NLL_LOSS_BACKWARD)(
+    result: Any = (_nll_loss_backward if bare else NLL_LOSS_BACKWARD)(
         g, target, weight, reduction=reduction, ignore_index=ignore_index,
         shape=self.shape if bare else self._array.shape,
     )  # fmt: skip

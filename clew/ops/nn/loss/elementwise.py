@@ -14,6 +14,7 @@ from clew.kernels.numpy.arrays import widened
 from clew.ops.nn.activation.unary import run_kernel
 from clew.ops.nn.loss.checks import (
     check_pair,
+    in_one_dtype,
     paired,
     require_float,
 )
@@ -57,12 +58,15 @@ def _weighted(losses: Tensor, input: Tensor, weight: Tensor, reduction: str) -> 
 
 
 def _mse(self: Array, target: Array, *, reduction: str) -> Array:
+    self, target = in_one_dtype(self, target)
     losses = run_kernel(SQUARES, widened(self), widened(target))
     return reduced(losses, reduction, self.dtype)
 
 
 def _mse_gradient(g: Tensor, self: Tensor, target: Tensor, reduction: str) -> Tensor:
-    return (self - target) * (spread(g, reduction, self._array.size) * 2)
+    # Bools have no difference, so all are converted first.
+    difference = self.to(g.dtype) - target.to(g.dtype)
+    return difference * (spread(g, reduction, self._array.size) * 2)
 
 
 MSE_LOSS = Op(
@@ -97,10 +101,10 @@ def mse_loss(
     """
     check_pair("mse_loss", input, target)
     reduction = asked_reduction(size_average, reduce, reduction)
-    x, y = paired(input, target)
+    x, y, common = paired(input, target)
     if weight is not None:
         return _weighted((x - y).pow(2), input, weight, reduction)
-    require_float("mse_cpu", x)
+    require_float("mse_cpu", common)
     result: Tensor = MSE_LOSS(x, y, reduction=reduction)
     return result
 
@@ -136,6 +140,7 @@ def l1_loss(
 
 
 def _smooth_l1(self: Array, target: Array, *, reduction: str, beta: float) -> Array:
+    self, target = in_one_dtype(self, target)
     numbers = beta, 0.5 / beta, 1.0
     losses = run_kernel(SMOOTH, widened(self), widened(target), numbers=numbers)
     return reduced(losses, reduction, self.dtype)
@@ -187,10 +192,10 @@ def smooth_l1_loss(
         raise RuntimeError(
             "smooth_l1_loss does not support negative values for beta." + errors.at_user_line()
         )
-    x, y = paired(input, target)
+    x, y, common = paired(input, target)
     if beta == 0:
         return reduce_loss((x - y).abs(), reduction)
-    require_float("smooth_l1_cpu", x)
+    require_float("smooth_l1_cpu", common)
     result: Tensor = SMOOTH_L1_LOSS(x, y, reduction=reduction, beta=beta)
     return result
 
@@ -199,6 +204,7 @@ def _huber(
     self: Array, target: Array, *, reduction: str, delta: float, dtype: np.dtype | None = None
 ) -> Array:
     """The losses in another dtype than the operands', where the user's input has another."""
+    self, target = in_one_dtype(self, target)
     numbers = delta, 0.5, delta
     losses = run_kernel(SMOOTH, widened(self), widened(target), numbers=numbers)
     return reduced(losses, reduction, dtype or self.dtype)
@@ -249,10 +255,10 @@ def huber_loss(
         raise RuntimeError(
             "huber_loss does not support non-positive values for delta." + errors.at_user_line()
         )
-    x, y = paired(input, target)
-    if not dtypes.can_cast(x.dtype, input.dtype):
-        raise errors.in_place_dtype(x.dtype.scalar_name, input.dtype.scalar_name)
-    require_float("huber_cpu", x)
+    x, y, common = paired(input, target)
+    if not dtypes.can_cast(common, input.dtype):
+        raise errors.in_place_dtype(common.scalar_name, input.dtype.scalar_name)
+    require_float("huber_cpu", common)
     if weight is not None:
         losses: Tensor = HUBER_LOSS(x, y, reduction="none", delta=delta)
         return _weighted(losses, input, weight, reduction)

@@ -33,6 +33,7 @@ from clew.ops.nn.loss.reduction import (
     reduced,
     spread,
 )
+from clew.ops.reduce.choosing import refuse_complex_history
 from clew.source import user_stacklevel
 
 Array = np.ndarray
@@ -100,7 +101,7 @@ def binary_cross_entropy(
             f"({input.shape}) is deprecated. Please ensure they have the same size."
             + errors.at_user_line()
         )
-    require_float("binary_cross_entropy", input)
+    require_float("binary_cross_entropy", input.dtype)
     if weight is not None:
         check_factor("binary_cross_entropy", weight, input)
         weight = weight.expand(input._array.shape)
@@ -133,7 +134,8 @@ def _bce_with_logits(
     losses = _logits_losses(self, target, pos_weight)
     if weight is not None:
         losses = losses * weight
-    return reduced(losses, reduction, losses.dtype)
+    # PyTorch writes into a tensor made from the target, so the loss has the target's dtype.
+    return reduced(losses, reduction, losses.dtype).astype(target.dtype, copy=False)
 
 
 def _logits_gradient(
@@ -154,7 +156,12 @@ def _logits_gradient(
 
 
 def _logits_target_gradient(
-    g: Tensor, self: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: str
+    g: Tensor,
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    pos_weight: Tensor | None,
+    reduction: str,
 ) -> Tensor:
     if pos_weight is None:
         derivative = -self
@@ -200,7 +207,7 @@ def binary_cross_entropy_with_logits(
             f"Target size ({target.shape}) must be the same as input size ({input.shape})"
             + errors.at_user_line()
         )
-    require_float("log_sigmoid_cpu", input)
+    require_float("log_sigmoid_cpu", input.dtype)
     if target.dtype is dtypes.bool_:
         # What PyTorch begins with, and bools refuse.
         target.new_ones(()) - target
@@ -209,9 +216,10 @@ def binary_cross_entropy_with_logits(
     for vector in (pos_weight, weight):
         if vector is not None:
             check_factor("binary_cross_entropy_with_logits", vector, input)
+    if target.dtype.is_complex:
+        refuse_complex_history("binary_cross_entropy_with_logits", input, target)
     result: Tensor = BCE_WITH_LOGITS(input, target, weight, pos_weight, reduction=reduction)
-    # PyTorch writes into a tensor made from the target, so the loss has the target's dtype.
-    return result if input.dtype is target.dtype else result.to(target.dtype)
+    return result
 
 
 @typed
@@ -250,10 +258,10 @@ def kl_div(
         )
     if reduction != "batchmean":
         check_reduction(reduction)
-    if min(input.dtype.category, target.dtype.category) < dtypes.FLOAT:
-        raise RuntimeError("kl_div: Integral inputs not supported." + errors.at_user_line())
     if input.dtype.is_complex or target.dtype.is_complex:
         raise RuntimeError("kl_div: Complex inputs not supported." + errors.at_user_line())
+    if min(input.dtype.category, target.dtype.category) < dtypes.FLOAT:
+        raise RuntimeError("kl_div: Integral inputs not supported." + errors.at_user_line())
     require_same_shape("kl_div", input, target)
     if log_target:
         losses = target.exp() * (target - input)

@@ -15,7 +15,7 @@ from clew.core.tensor import Tensor
 from clew.kernels.numpy.arrays import widened
 from clew.ops.nn.activation.unary import logsigmoid
 from clew.ops.nn.distance import pairwise_distance
-from clew.ops.nn.loss.checks import require_same_shape
+from clew.ops.nn.loss.checks import in_one_dtype, require_same_shape
 
 # Pickles name these functions here.
 from clew.ops.nn.loss.multi_margin import (  # noqa: F401
@@ -28,6 +28,7 @@ from clew.ops.nn.loss.reduction import (
     reduced,
     spread,
 )
+from clew.ops.reduce.choosing import refuse_complex_history
 from clew.ops.shape.views import broadcast_tensors
 
 Array = np.ndarray
@@ -257,8 +258,10 @@ def _triplet(
 
 
 def _soft_margin(self: Array, target: Array, *, reduction: str) -> Array:
+    dtype = self.dtype
+    self, target = in_one_dtype(self, target)
     losses = np.log1p(np.exp(-widened(target) * widened(self)))
-    return reduced(np.asarray(losses), reduction, self.dtype)
+    return reduced(np.asarray(losses), reduction, dtype)
 
 
 def _soft_margin_gradient(g: Tensor, self: Tensor, target: Tensor, reduction: str) -> Tensor:
@@ -303,8 +306,12 @@ def soft_margin_loss(
     if input.dtype.category < dtypes.FLOAT:
         computed = common if common.is_floating_point else dtypes.get_default_dtype()
         raise errors.in_place_dtype(computed.scalar_name, input.dtype.scalar_name)
-    result: Tensor = SOFT_MARGIN_LOSS(x.to(common), y.to(common), reduction=reduction)
-    return result if common is input.dtype else result.to(input.dtype)
+    if not dtypes.can_cast(common, input.dtype):
+        raise errors.in_place_dtype(common.scalar_name, input.dtype.scalar_name)
+    if input.dtype.is_complex:
+        refuse_complex_history("soft_margin_loss", input)
+    result: Tensor = SOFT_MARGIN_LOSS(x, y, reduction=reduction)
+    return result
 
 
 @typed
