@@ -429,13 +429,25 @@ def warn_of_complex32() -> None:
 _WRAPPING = ("clew.core.public", "clew.core.arguments")
 
 
-def not_an_int(value: object) -> TypeError:
-    """A dimension that is no integer, named as the method has it that the user called."""
+def _own_frames() -> list[FrameType]:
+    """The frames between the caller's caller and the user's program, innermost first."""
     frames: list[FrameType] = []
-    frame: FrameType | None = _getframe(1)
+    frame: FrameType | None = _getframe(2)
     while frame is not None and frame.f_globals.get("__package__") in INTERNAL_PACKAGES:
         frames.append(frame)
         frame = frame.f_back
+    return frames
+
+
+def is_function_call() -> bool:
+    """Whether the program called a function, and not a method of a tensor."""
+    frames = _own_frames()
+    return bool(frames) and frames[-1].f_globals["__name__"] in _WRAPPING
+
+
+def not_an_int(value: object) -> TypeError:
+    """A dimension that is no integer, named as the method has it that the user called."""
+    frames = _own_frames()
     wrapped = not frames or frames[-1].f_globals["__name__"] in _WRAPPING
     for frame in [] if wrapped else frames[:0:-1]:
         code = frame.f_code

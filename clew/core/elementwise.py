@@ -171,6 +171,11 @@ class Elementwise(Op):
             return False  # the usual way finds the words for it
         return True
 
+    def refuse_target(self, dtype: dtypes.dtype, inputs: tuple[Any, ...]) -> None:
+        _, have = self.result_dtype(self.prepared(inputs))
+        if not dtypes.can_cast(have, dtype):
+            raise errors.in_place_dtype(have.scalar_name, dtype.scalar_name)
+
     def result_dtype(self, inputs: tuple[Any, ...]) -> tuple[dtypes.dtype, dtypes.dtype]:
         """The dtype to compute in and the dtype of the result."""
         promotion = dtypes.Promotion()

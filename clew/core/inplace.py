@@ -23,9 +23,9 @@ from clew.core.mirror import MIRRORS, bits_of, reflect
 from clew.core.node import Edge, Node, edge_of, restore, retain
 from clew.core.op import Op
 from clew.core.recording import EVERY_EDGE, OpNode, Plan, edges_of, grad_mask, record
-from clew.core.saving import OWN, with_output_edge
+from clew.core.saving import OWN, OWN_EDGE, with_output_edge
 from clew.core.state import State, local
-from clew.core.storage import INFERENCE, Storage, next_sequence_number
+from clew.core.storage import INFERENCE, DataStorage, Storage, next_sequence_number
 from clew.core.tensor import (
     Tensor,
     View,
@@ -56,11 +56,16 @@ def apply_inplace(op: Op, target: Tensor, *others: Any, **params: Any) -> Tensor
 
 def run_inplace(state: State, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Tensor:
     target: Tensor = inputs[0]
+    if target._storage is INFERENCE and not state.inference:
+        # A result that cannot be stored is said first.
+        op.refuse_target(target.dtype, inputs)
     # One value for all elements may go to one place several times, but PyTorch writes to conjugate
     # views by copying.
     may_overlap = op.uniform and not bits_of(target._array)
     mask = check_write(state, op.name + "_", inputs, may_overlap=may_overlap)
     check_overlap(inputs)
+    if target._array.dtype.kind == "b":
+        op.refuse_target(dtypes.bool_, inputs)
     recorded = mask and op.can_differentiate(target)
     plan = op.plan(mask) if recorded else None
     if plan is not None and plan.saves_input:
@@ -214,11 +219,16 @@ def check_overlap(inputs: tuple[Any, ...]) -> None:
     for other in inputs[1:]:
         if (
             isinstance(other, Tensor)
-            and other._storage is target._storage
             and other is not target
+            and _may_share(other._storage, target._storage)
             and partly_overlap(target._array, other._array)
         ):
             raise errors.partial_overlap()
+
+
+def _may_share(one: Storage, other: Storage) -> bool:
+    """Whether memory may be the same; what `.data` gives counts its writes by itself."""
+    return one is other or type(one) is DataStorage or type(other) is DataStorage
 
 
 def keep_apart(target: Tensor, *others: Any) -> None:
@@ -418,10 +428,27 @@ def become(
         forbid_view_write(target)
     store(target, result._array, writer)
     if state.grad_enabled and result._requires_grad and result._node is not None:
+        _save_target(result, target)
         rebase(state, target, result._node, result._output_nr)
     for level, tangent in tangents_of(result).items():
         write_tangent(level, target, tangent)
     return target
+
+
+def _save_target(result: Tensor, target: Tensor) -> None:
+    """Where the last step has saved its result, let it be what was written: it may be overwritten.
+
+    So backward says that it is gone, as PyTorch's does.
+    """
+    node = result._node
+    if isinstance(node, OpNode) and result._array.dtype is target._array.dtype:
+        storage = target._storage
+        node.saved = tuple(
+            (target._array, storage, storage.version, value[3])
+            if type(value) is tuple and value[3] is OWN_EDGE and value[0] is result._array
+            else value
+            for value in node.saved
+        )
 
 
 def write_tangent(level: Any, target: Tensor, tangent: Tensor) -> None:

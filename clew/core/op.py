@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from clew.backend import dtypes
 from clew.core.no_history import NoHistory
 from clew.core.node import Edge, Node, edge_of, recorded_edge
 from clew.core.recording import (
@@ -260,6 +261,9 @@ class Op:
     ) -> bool:
         """Compute straight into `target`'s memory, if this operation can; False if it did not."""
         return False
+
+    def refuse_target(self, dtype: dtypes.dtype, inputs: tuple[Any, ...]) -> None:
+        """Raise where the result, whose dtype is known before it is computed, cannot be stored."""
 
     def output(
         self,

@@ -133,10 +133,11 @@ class OpNode(Node):
                 needs = enumerate(pool[place])
                 pool[place] = tuple([need and bool(wanted >> i & 1) for i, need in needs])
             return tuple(formula(g, *[pool[slot] for slot in slots]))
-        results: list[Tensor | None] = [None] * len(self._edges)
+        edges = self._edges
+        results: list[Tensor | None] = [None] * len(edges)
         for index, formula, slots in self.plan.active:
             count = len(slots)
-            if not wanted >> index & 1:
+            if not wanted >> index & 1 or edges[index] is None:
                 continue
             if count == 1:
                 results[index] = formula(g, pool[slots[0]])

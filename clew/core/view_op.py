@@ -110,9 +110,6 @@ class ViewOp(Op):
         """
         chain: list[Node] = []
         node = remade._node
-        if self.name.endswith("_"):
-            # The tensor was made a view in place: that is its last step.
-            return node
         for op, _, _ in [] if remade._is_lifted else reversed(view.steps()):
             if node is None or op.name in _SHOWN_OTHERWISE:
                 break

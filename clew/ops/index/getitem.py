@@ -300,7 +300,8 @@ def _set_advanced(current: Tensor, advanced: list[Tensor | None], value: Tensor)
     if value._array.dtype is not current._array.dtype:
         # What is wrong with the shapes is said first.
         bare = current.detach(), value.detach().to(current.dtype)
-        index_put_op(len(tensors))(*bare, *tensors, pattern=pattern, accumulate=False)
+        places = [each if each.dtype is dtypes.bool_ else each * 0 for each in tensors]
+        index_put_op(len(tensors))(*bare, *places, pattern=pattern, accumulate=False)
         check_put_dtype(current, value)
     apply_inplace(
         index_put_op(len(tensors)), current, value, *tensors, pattern=pattern, accumulate=False

@@ -279,7 +279,7 @@ def apart(target: Tensor, indices: Sequence[Tensor], value: Tensor) -> Tensor:
         if value._array.dtype is not target._array.dtype:
             return value.to(target.dtype)
         return value.clone() if value._storage is target._storage else value
-    if value is target:
+    if value is target or any(each is target for each in indices):
         raise errors.partial_overlap()
     if is_gapless(target._array):
         keep_apart(target, value, *indices)

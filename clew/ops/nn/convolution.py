@@ -115,7 +115,7 @@ def _weight(
     )  # fmt: skip
 
 
-_SHARE = zero_share("ConvolutionBackwardBackward0")
+_SHARE = zero_share("ConvolutionBackwardBackward0", gives_zeros=False)
 
 
 def _of_bias(g: Tensor) -> Tensor:

@@ -202,7 +202,7 @@ def embedding(
         require_bool("sparse", sparse)
     if not weight._array.ndim and weight.requires_grad and local.state.grad_enabled:
         raise errors.no_dimensions(0)
-    if weight.dtype.is_complex:
+    if weight.dtype.is_complex and weight._array.ndim == 2:
         refuse_complex_history("embedding", weight)
     padding = -1 if padding_idx is None else padding_index(padding_idx, weight._array.shape[0])
     check_indices(input, "embedding")

@@ -31,7 +31,6 @@ from clew.ops.define.rows import (
     require_tensors,
     unary_row,
 )
-from clew.ops.tensor.copying import scalar_as
 
 
 def conj(value: Any) -> Any:
@@ -144,19 +143,17 @@ def _check_alpha(op: Row, alpha: Any, *values: Any) -> tuple[Any, ...]:
     """The operands, once the factor fits the dtype of the result."""
     values = operands(op, *values)
     _, result = op.result_dtype(values)
+    wrong = ""
     if isinstance(alpha, bool) and result.category != dtypes.BOOL:
-        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+        wrong = "Boolean alpha only supported for Boolean results."
     if isinstance(alpha, float) and result.category < dtypes.FLOAT:
-        raise RuntimeError(
-            "For integral input tensors, argument alpha must not be a floating point number."
-            + errors.at_user_line()
-        )
+        wrong = "For integral input tensors, argument alpha must not be a floating point number."
     if isinstance(alpha, complex) and result.category < dtypes.COMPLEX:
-        raise RuntimeError(
-            "For non-complex input tensors, argument alpha must not be a complex number."
-            + errors.at_user_line()
-        )
-    scalar_as(alpha, result.np)
+        wrong = "For non-complex input tensors, argument alpha must not be a complex number."
+    if wrong:
+        shapes = [value._array.shape for value in values if isinstance(value, Tensor)]
+        mismatch = errors.broadcast_mismatch(op.name, shapes[0], shapes[-1])
+        raise mismatch or RuntimeError(wrong + errors.at_user_line())
     return values
 
 

@@ -413,7 +413,7 @@ def _extreme_function(
         if other is not None:
             return getattr(input, f"{name}imum")(other)
         if isinstance(dim, (tuple, list)):
-            if keepdim is not False:
+            if keepdim is not False and not errors.is_function_call():
                 # One signature is left, and the words are of its argument.
                 raise errors.wrong_argument(name, "dim", 1, "int", dim)
             raise TypeError(

@@ -71,7 +71,9 @@ def _take_view(self: Tensor, viewed: Tensor, undo: Undo, writer: str) -> None:
         if self._view is not None:
             # It may be written to if what it was may be.
             self._view.kind = view.kind
-            if stays and not view.borrows:
+            if not stays:
+                self._view.made = self._view.seen = self._storage.changes
+            elif not view.borrows:
                 self._view.made = self._view.seen = -1
     elif self._storage is not INFERENCE:
         # Views of what it was find their place again from here.
@@ -126,9 +128,6 @@ def transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
     refuse_leaf(self, "transpose_")
     ndim = self._array.ndim
     first, second = wrap_dim(dim0, ndim), wrap_dim(dim1, ndim)
-    if not ndim:
-        bump_version(self, "transpose_")
-        return self
     params = {"dim0": first, "dim1": second}
     return turn_into_view(self, TRANSPOSE_, (transposing.TRANSPOSE, params), **params)
 

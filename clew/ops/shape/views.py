@@ -17,6 +17,8 @@ from clew.backend.layout import contiguous_format
 from clew.core.mirror import CONJ, bits_of
 from clew.core.op import Op
 from clew.core.public import public
+from clew.core.state import local
+from clew.core.storage import INFERENCE, Storage
 from clew.core.tensor import Size, Tensor
 from clew.core.view_op import ViewOp
 from clew.kernels.numpy.strides import restride
@@ -42,6 +44,9 @@ VIEW = ViewOp(
     "view", _viewed, grads={"self": lambda g, self_shape: g.reshape(self_shape)}, linear=True,
     bare=True,
 )  # fmt: skip
+# What `reshape` makes of memory with gaps, where a view is possible.
+RESHAPE_ALIAS = ViewOp("_reshape_alias", _viewed, grads=VIEW.grads, linear=True, bare=True)
+RESHAPE_ALIAS.name = VIEW.name
 ALIAS = ViewOp(
     "alias", lambda self: self.view(), grads={"self": lambda g: g}, linear=True, bare=True
 )
@@ -135,25 +140,37 @@ def _view_as_dtype(self: Tensor, dtype: dtypes.dtype) -> Tensor:
             f"torch.Tensor.view is not supported for {what} when converting to a different dtype."
             + errors.at_user_line()
         )
-    if dtype is have:
-        # As to another dtype: not differentiable, and no view in the sense of autograd.
-        return VIEW_DTYPE(self, dtype=dtype.np)
     if dtype.itemsize != have.itemsize:
         what = f"to view {have.scalar_name} as {dtype.scalar_name} (different element sizes)"
         if not array.ndim:
             raise RuntimeError(f"self.dim() cannot be 0 {what}" + errors.at_user_line())
-        ratio = max(dtype.itemsize // have.itemsize, 1)
-        if array.shape[-1] % ratio:
+        _check_strides_for(self, max(dtype.itemsize // have.itemsize, 1), what)
+    # To the same dtype as well: not differentiable, and no view in the sense of autograd.
+    result: Tensor = VIEW_DTYPE(self, dtype=dtype.np)
+    if result._storage is INFERENCE and not local.state.inference:
+        result._storage = Storage()
+    return result
+
+
+def _check_strides_for(self: Tensor, ratio: int, what: str) -> None:
+    """Refuse memory in which `ratio` elements are not next to each other everywhere."""
+    sizes, strides = self._array.shape, self.stride()
+    for name, number in (("size(-1)", sizes[-1]), ("storage_offset()", self.storage_offset())):
+        if number % ratio:
             raise RuntimeError(
-                f"self.size(-1) must be divisible by {ratio} {what}, but got {array.shape[-1]}"
+                f"self.{name} must be divisible by {ratio} {what}, but got {number}"
                 + errors.at_user_line()
             )
-        if array.strides[-1] != array.itemsize and array.size:
+    if strides[-1] != 1:
+        raise RuntimeError(
+            f"self.stride(-1) must be 1 {what}, but got {strides[-1]}" + errors.at_user_line()
+        )
+    for dim, stride in enumerate(strides[:-1]):
+        if stride % ratio:
             raise RuntimeError(
-                f"self.stride(-1) must be 1 {what}, but got {array.strides[-1] // array.itemsize}"
+                f"self.stride({dim}) must be divisible by {ratio} {what}, but got {stride}"
                 + errors.at_user_line()
             )
-    return VIEW_DTYPE(self, dtype=dtype.np)
 
 
 @public(function=False)
@@ -194,10 +211,11 @@ def reshape(input: Tensor, *args: Any, shape: Any = None) -> Tensor:
     if shape is None:
         part = _read_by_numpy(array, args)
         if part is not None:
-            return VIEW.share(input, {"shape": part.shape}, part)
+            op = VIEW if array.flags.c_contiguous else RESHAPE_ALIAS
+            return op.share(input, {"shape": part.shape}, part)
     wanted = infer_shape(shape_argument(args, shape), array.size)
     if _can_view(array, wanted):
-        return VIEW(input, shape=wanted)
+        return (VIEW if array.flags.c_contiguous else RESHAPE_ALIAS)(input, shape=wanted)
     return UNSAFE_RESHAPE(CLONE(input, memory_format=contiguous_format), shape=wanted)
 
 

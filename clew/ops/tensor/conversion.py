@@ -62,6 +62,10 @@ def to_dtype(
             return self
     if dtype is dtypes.complex32:
         errors.warn_of_complex32()
+    view = self._view
+    if view is not None and view.kind is not None and dtype.category < dtypes.FLOAT:
+        # Integers have no history, so nobody asks whether the view has lost its own.
+        self = self.detach()
     if memory_format is None:
         return TO_COPY(self, dtype=dtype.np)
     return TO_COPY(self, dtype=dtype.np, memory_format=memory_format)
