@@ -12,8 +12,20 @@ from collections.abc import Callable
 import numpy as np
 
 from clew.core.op import Op
+from clew.core.recording import edges_of, record
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
+from clew.source import _getframe
+
+
+def _of_operand(g: Tensor, operand_shape: tuple[int, ...], gives_zeros: bool) -> Tensor | None:
+    return wrap(np.zeros(operand_shape, g._array.dtype)) if gives_zeros else None
+
+
+# Only its node is used, under the names of others.
+ZERO_SHARE = Op(
+    "_zero_share", lambda grad, operand, *, gives_zeros: grad, grads={"operand": _of_operand}
+)
 
 
 def zero_share(node: str, *, gives_zeros: bool = True) -> Callable[[Tensor, Tensor], Tensor]:
@@ -22,24 +34,20 @@ def zero_share(node: str, *, gives_zeros: bool = True) -> Callable[[Tensor, Tens
     `node` is the name of PyTorch's node. With `gives_zeros` the operand gets a gradient of zeros,
     otherwise none.
     """
-
-    def of_operand(g: Tensor, operand_shape: tuple[int, ...]) -> Tensor | None:
-        return wrap(np.zeros(operand_shape, g._array.dtype)) if gives_zeros else None
-
-    op = Op(
-        f"_zero_share_{node}",
-        lambda grad, operand: grad,
-        grads={"operand": of_operand},
-        node=node,
-    )
+    params = {"gives_zeros": gives_zeros}
+    node_class = type(node, (ZERO_SHARE.node_class,), {"__slots__": (), "name": lambda self: node})
 
     def shared(grad: Tensor, operand: Tensor) -> Tensor:
         state = local.state
         if not state.grad_enabled or state.intercept is not None or state.dual:
             return grad
-        if grad.requires_grad or not operand.requires_grad:
-            return grad
-        result: Tensor = op(grad, operand)
-        return result
+        if operand.requires_grad and not grad.requires_grad:
+            inputs = grad, operand
+            grad._node = record(
+                state, ZERO_SHARE.plan(2), node_class, inputs, params, (grad,), edges_of(inputs),
+                _getframe(1),
+            )  # fmt: skip
+            grad._requires_grad = True
+        return grad
 
     return shared
