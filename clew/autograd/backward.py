@@ -14,6 +14,7 @@ from clew.autograd.explain import why_no_history
 from clew.autograd.graph import GradientEdge
 from clew.backend import dtypes
 from clew.core import engine
+from clew.core.interception import note_constant
 from clew.core.node import Edge, Nowhere, live_edge, retain
 from clew.core.state import local
 from clew.core.tensor import Size, Tensor, wrap
@@ -151,7 +152,8 @@ def initial_grad(shape: tuple[int, ...], dtype: np.dtype, grad: Any, index: int)
             )
         one = np.empty(shape, dtype)
         one.fill(1)
-        return wrap(one)
+        seed: Tensor = note_constant(wrap(one))
+        return seed
     if grad._array.shape != shape:
         raise RuntimeError(
             f"Mismatch in shape: grad_output[{index}] has a shape of {grad.shape} and "

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from clew import errors
+from clew.core import module_changes
 from clew.core.tensor import Tensor
 
 # Gradients of a node's outputs; None where there is none.
@@ -25,6 +26,7 @@ class RemovableHandle:
         self.hooks_dict_ref = weakref.ref(hooks)
 
     def remove(self) -> None:
+        module_changes.note()
         hooks = self.hooks_dict_ref()
         if hooks is not None:
             hooks.pop(self.id, None)
@@ -40,6 +42,7 @@ class Hooks(OrderedDict[int, Any]):
     """Hooks by id, in order of registration."""
 
     def add(self, hook: Any) -> RemovableHandle:
+        module_changes.note()
         handle = RemovableHandle(self)
         self[handle.id] = hook
         return handle

@@ -426,7 +426,10 @@ def become(
         raise result.no_captured_write(writer)
     if state.grad_enabled and result._requires_grad and not mask:
         forbid_view_write(target)
+    version = target._storage.version
     store(target, result._array, writer)
+    if state.intercept is not None:
+        state.intercept.stored(target, result, version)
     if state.grad_enabled and result._requires_grad and result._node is not None:
         _save_target(result, target)
         rebase(state, target, result._node, result._output_nr)

@@ -61,6 +61,32 @@ class Interceptor:
         """A function that looks at values: see the function of this name."""
         return one_by_one(function, args, kwargs, self.outer)
 
+    def constant(self, tensor: Any) -> None:
+        """A tensor was made of numbers, by no operation."""
+        if self.outer is not None:
+            self.outer.constant(tensor)
+
+    def read(self, tensor: Any, how: str) -> None:
+        """Values of a tensor become Python's; for NumPy, `how` is "memory"."""
+        if self.outer is not None:
+            self.outer.read(tensor, how)
+
+    def looked_at(self, tensor: Any) -> None:
+        """The library looks at values: the program may depend on them in any way."""
+        if self.outer is not None:
+            self.outer.looked_at(tensor)
+
+    def decide(self, function: Callable[..., Any], tensors: tuple[Any, ...]) -> Any:
+        """What a function says of the values of tensors, on which the program depends."""
+        if self.outer is not None:
+            return self.outer.decide(function, tensors)
+        return function(*[physical(tensor) for tensor in tensors])
+
+    def stored(self, target: Any, source: Any, version: int) -> None:
+        """A tensor was copied to the memory of another, which had this version before."""
+        if self.outer is not None:
+            self.outer.stored(target, source, version)
+
     def inside_function(self) -> Interceptor | None:
         """The chain for the inside of a custom function, which has a tangent rule of its own."""
         outer = None if self.outer is None else self.outer.inside_function()
@@ -71,6 +97,28 @@ class Interceptor:
         inside = copy.copy(self)
         inside.outer = outer
         return inside
+
+
+def physical(tensor: Any) -> Any:
+    """The array with the values of all examples of a vmap."""
+    while tensor._is_lifted:
+        tensor = tensor._physical
+    return tensor._array
+
+
+def note_constant(tensor: Any) -> Any:
+    """Let interceptors know a tensor that was made of numbers, and return it."""
+    interceptor = local.state.intercept
+    if interceptor is not None:
+        interceptor.constant(tensor)
+    return tensor
+
+
+def note_read(tensor: Any, how: str) -> None:
+    """Let interceptors know that Python reads values of a tensor."""
+    interceptor = local.state.intercept
+    if interceptor is not None:
+        interceptor.read(tensor, how)
 
 
 def inside_vmap() -> bool:

@@ -270,5 +270,8 @@ def _store(result: Tensor, out: Tensor, warns: bool = True) -> None:
         # In the result's order, in the memory that `out` has: who else lies there sees it.
         made = empty_as(result._array, out._array.dtype)
         out._reshape_memory(made.shape, tuple(step // made.itemsize for step in made.strides))
+    version = out._storage.version
     np.copyto(out._array, result._array, casting="unsafe")
     bump_version(out, "out=")
+    if local.state.intercept is not None:
+        local.state.intercept.stored(out, result, version)

@@ -6,7 +6,7 @@ This file holds the object and its history. Operations are attached as methods b
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
@@ -338,9 +338,20 @@ def constant(tensor: Tensor) -> Tensor:
 
 def every_value(tensor: Tensor) -> np.ndarray:
     """All values behind a tensor, for checks on them: inside vmap, those of every example."""
+    interceptor = local.state.intercept
+    if interceptor is not None:
+        interceptor.looked_at(tensor)
     while tensor._is_lifted:
         tensor = tensor._physical
     return tensor._array
+
+
+def of_values(function: Callable[..., Any], *tensors: Tensor) -> Any:
+    """What a function says of all values behind tensors: a decision that a program depends on."""
+    interceptor = local.state.intercept
+    if interceptor is not None:
+        return interceptor.decide(function, tensors)
+    return function(*[every_value(tensor) for tensor in tensors])
 
 
 def tangents_of(tensor: Any) -> dict[Any, Tensor]:

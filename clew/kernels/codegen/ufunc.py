@@ -316,3 +316,8 @@ def scan(
         return kernel
 
     return make
+
+
+def formulas() -> dict[str, Callable[..., Any]]:
+    """The formulas of all elementwise kernels of floats, by name, for kernels that fuse them."""
+    return {kernel.name: kernel.function for kernel in _KERNELS if type(kernel) is Elementwise}

@@ -16,6 +16,7 @@ from clew.autograd.swapping import swap_tensors
 from clew.backend import dtypes
 from clew.backend.device import check_device, no_such_device
 from clew.backend.device import device as device_type
+from clew.core import module_changes
 from clew.core.tensor import Tensor
 from clew.nn.parameter import Parameter
 from clew.ops.create.constants import empty_like
@@ -38,6 +39,7 @@ class ConversionMethods:
 
     def _apply(self: Self, fn: Convert, recurse: bool = True) -> Self:
         """Replace the memory of every parameter, gradient and buffer by `fn` of it."""
+        module_changes.note()
         if recurse:
             for child in self.children():
                 child._apply(fn)

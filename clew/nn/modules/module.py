@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
+from clew.core import module_changes
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.nn.modules import paths
@@ -147,6 +148,8 @@ class Module(HookMethods, StateMethods, ConversionMethods, SearchMethods):
 
     def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
         state = local.state
+        if self._compiled_call_impl is not None and state.intercept is None:
+            return self._compiled_call_impl(*args, **kwargs)
         outer = state.module_path
         state.module_path = self._path or paths.path_of(self)
         observer = active.observer
@@ -184,7 +187,10 @@ class Module(HookMethods, StateMethods, ConversionMethods, SearchMethods):
         return ""
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Accepted for compatibility: forward runs as it is."""
+        """Compile calls of this module, in place; arguments as those of `clew.compile`."""
+        from clew.compiler.module import compile_in_place
+
+        compile_in_place(self, *args, **kwargs)
 
     # -- registering ---------------------------------------------------------------------------
 
@@ -192,6 +198,7 @@ class Module(HookMethods, StateMethods, ConversionMethods, SearchMethods):
         """Make a tensor a parameter of this module."""
         if "_parameters" not in self.__dict__:
             raise AttributeError("cannot assign parameter before Module.__init__() call")
+        module_changes.note()
         _check_name(self, "parameter", name, self._parameters)
         if param is None:
             self._parameters[name] = None
@@ -215,6 +222,7 @@ class Module(HookMethods, StateMethods, ConversionMethods, SearchMethods):
         """Make a tensor part of this module's state that is not trained."""
         if "_buffers" not in self.__dict__:
             raise AttributeError("cannot assign buffer before Module.__init__() call")
+        module_changes.note()
         _check_name(self, "buffer", name, self._buffers)
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
@@ -239,6 +247,7 @@ class Module(HookMethods, StateMethods, ConversionMethods, SearchMethods):
         self.add_module(name, module)
 
     def _set_module(self, name: str, module: Module | None) -> None:
+        module_changes.note()
         module = seen_by_hooks(_global_module_registration_hooks, self, name, module)
         paths.release(self, self._modules.get(name))
         self._modules[name] = module
@@ -261,6 +270,7 @@ class Module(HookMethods, StateMethods, ConversionMethods, SearchMethods):
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
+        module_changes.note()
         if isinstance(value, Tensor):
             self._set_tensor(name, value)
             return
@@ -329,6 +339,7 @@ class Module(HookMethods, StateMethods, ConversionMethods, SearchMethods):
             )
 
     def __delattr__(self, name: str) -> None:
+        module_changes.note()
         if name in self._parameters:
             del self._parameters[name]
         elif name in self._buffers:
@@ -407,7 +418,9 @@ class Module(HookMethods, StateMethods, ConversionMethods, SearchMethods):
         return replica
 
     def __getstate__(self) -> Any:
-        return self.__dict__.copy()
+        state = self.__dict__.copy()
+        state.pop("_compiled_call_impl", None)
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._start_path()

@@ -87,7 +87,7 @@ def clip_grads_with_norm_(
         tensor([0.6000, 0.8000])
     """
     coefficient = clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
-    if coefficient.item() == 1.0:
+    if local.state.intercept is None and coefficient.item() == 1.0:
         return  # the usual case, and one pass over all gradients less
     for grad in _gradients(parameters):
         grad.mul_(coefficient)

@@ -11,7 +11,9 @@ from clew import errors
 from clew.backend import dtypes
 from clew.backend.device import check_device
 from clew.core.exposure import expose_source, over_memory_of
+from clew.core.interception import note_constant
 from clew.core.public import methods, public
+from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.observer import active
 from clew.ops.create.from_memory import from_dlpack, frombuffer, is_capsule
@@ -87,10 +89,19 @@ def _copied(
     require_bool("requires_grad", requires_grad)
     if requires_grad:
         require_grad(result)
+    if local.state.intercept is not None and _is_numbers(data):
+        note_constant(result)
     observer = active.observer
     if observer is not None:
         observer.tensor_made(result)
     return result
+
+
+def _is_numbers(data: Any) -> bool:
+    """Whether data is a Python number, or nested lists and tuples of them."""
+    if type(data) is list or type(data) is tuple:
+        return all(map(_is_numbers, data))
+    return isinstance(data, (bool, int, float, complex))
 
 
 def _dtype_over(storage: UntypedStorage | TypedStorage) -> dtypes.dtype:

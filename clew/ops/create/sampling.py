@@ -18,7 +18,7 @@ from clew.core.interception import drawn
 from clew.core.op import Op
 from clew.core.public import deliver, public, refuse_history
 from clew.core.state import local
-from clew.core.tensor import Tensor, every_value
+from clew.core.tensor import Tensor, every_value, of_values
 from clew.ops.create.implicit_reparameterization import standard_gamma_grad
 from clew.ops.create.random import Generator, refuse_out_in_vmap, stream_of
 from clew.ops.create.random_fills import zero
@@ -152,7 +152,8 @@ def normal(
     if size is not None:
         return _normal_of_size(float(mean), float(std), size, stream, dtype, options)
     if isinstance(std, Tensor):
-        _check_deviations(every_value(std))
+        if of_values(lambda values: bool((values < 0).any()), std):
+            _check_deviations(every_value(std))
     if isinstance(mean, Tensor) and mean.dtype.is_complex and mean.requires_grad:
         raise RuntimeError(
             "normal does not support automatic differentiation for outputs with complex dtype."

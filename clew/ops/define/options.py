@@ -11,6 +11,7 @@ from clew.backend import device as devices
 from clew.backend import dtypes
 from clew.backend.layout import layout as layout_type
 from clew.backend.layout import strided
+from clew.core.interception import note_constant
 from clew.core.public import deliver, refuse_history
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.runtime import jit
@@ -180,6 +181,7 @@ def made(
     if options and options.get("requires_grad") not in (None, False):
         require_bool("requires_grad", options["requires_grad"])
         require_grad(result)
+    note_constant(result)
     observer = active.observer
     if observer is not None:
         observer.tensor_made(result)

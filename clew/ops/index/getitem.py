@@ -18,8 +18,9 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.elementwise import NUMBER
 from clew.core.inplace import apply_inplace, refuse_leaf
+from clew.core.interception import note_read
 from clew.core.public import methods
-from clew.core.tensor import Tensor, every_value, wrap
+from clew.core.tensor import Tensor, wrap
 from clew.ops.index.index_put import (
     ALL,
     apart,
@@ -180,7 +181,8 @@ def _apply_tensor(
     array = index._array
     is_mask = array.dtype.kind == "b" or array.dtype == np.uint8
     if not array.ndim:
-        if array.dtype.kind in "iu" and not is_mask and every_value(index) is array:
+        if array.dtype.kind in "iu" and not is_mask and not index._is_lifted:
+            note_read(index, "index")
             return _select(current, dim, int(array), dim), dim
         if not is_mask:
             # Inside vmap each example has its own number.

@@ -11,7 +11,7 @@ from clew.core.casting import WIDEST, casts
 from clew.core.inplace import keep_apart, refuse_leaf
 from clew.core.op import Op
 from clew.core.public import public
-from clew.core.tensor import Tensor, every_value
+from clew.core.tensor import Tensor, every_value, of_values
 from clew.kernels.numpy import scatter as kernel
 from clew.kernels.numpy.arrays import are_below
 from clew.ops.define import out_checks
@@ -165,7 +165,7 @@ def _rows_of(self: Tensor, dim: int) -> int:
 
 
 def _is_outside(index: Tensor, rows: int) -> bool:
-    return not are_below(every_value(index), rows)
+    return bool(of_values(lambda values: not are_below(values, rows), index))
 
 
 @public(out=out_checks.input_dtype(out_checks.same_scalar_type("index_select")))
@@ -256,7 +256,8 @@ def _index_add_call(
     _check_sources("index_add_", input, dim, index, source)
     if in_place:
         keep_apart(input, index, source)
-    check_bounds(every_value(index), dim, _rows_of(input, dim))
+    if _is_outside(index, _rows_of(input, dim)):
+        check_bounds(every_value(index), dim, _rows_of(input, dim))
     return INDEX_ADD, (input, index, source), {"dim": dim, "alpha": alpha}
 
 
@@ -375,10 +376,11 @@ def _index_copy_call(
     if in_place:
         keep_apart(input, index, source)
     _check_copy(input, dim, index, source)
-    try:
-        check_bounds(every_value(index), dim, _rows_of(input, dim), IndexError)
-    except IndexError as error:
-        raise IndexError(f"index_copy_(): {error}") from None
+    if _is_outside(index, _rows_of(input, dim)):
+        try:
+            check_bounds(every_value(index), dim, _rows_of(input, dim), IndexError)
+        except IndexError as error:
+            raise IndexError(f"index_copy_(): {error}") from None
     return INDEX_COPY, (input, index, source), {"dim": dim}
 
 
@@ -429,9 +431,9 @@ def _index_fill_call(input: Tensor, dim: int, index: Tensor, value: Any) -> Call
     if places.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar" + errors.at_user_line())
     n = _rows_of(input, dim)
-    given = every_value(index)
-    wrong = given[(given < -n) | (given >= n)]
-    if wrong.size:
+    if of_values(lambda given: bool(((given < -n) | (given >= n)).any()), index):
+        given = every_value(index)
+        wrong = given[(given < -n) | (given >= n)]
         raise IndexError(
             f"index {wrong.flat[0]} is out of bounds for dimension {dim} with size {n}"
             + errors.at_user_line()

@@ -8,7 +8,7 @@ from clew import errors
 from clew.core.inplace import refuse_leaf
 from clew.core.op import Op
 from clew.core.public import public
-from clew.core.tensor import Tensor, every_value
+from clew.core.tensor import Tensor, of_values
 from clew.kernels.numpy import scatter as kernel
 from clew.ops.define import out_checks
 from clew.ops.define.dims import wrap_dim
@@ -149,7 +149,7 @@ def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
 
 def _from_front(indices: Tensor, n: int) -> Tensor:
     """Indices counted from the front, where some are counted from the back."""
-    if not (every_value(indices) < 0).any():
+    if not of_values(lambda values: bool((values < 0).any()), indices):
         return indices
     counted: Tensor = indices.remainder(n)
     return counted

@@ -6,7 +6,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.tensor import Tensor
+from clew.core.tensor import Tensor, every_value, of_values
 
 
 class LinAlgError(RuntimeError):
@@ -71,6 +71,12 @@ def failed_matrix(info: np.ndarray) -> tuple[str, int]:
     first = int(np.flatnonzero(flat)[0])
     words = f"(Batch element {first}): " if info.ndim else ""
     return words, int(flat[first])
+
+
+def failures(info: Tensor) -> np.ndarray:
+    """Which matrices a factorization failed for; that there are some is a decision on values."""
+    of_values(lambda values: bool(values.any()), info)
+    return every_value(info)
 
 
 def refuse_singular(name: str, info: np.ndarray) -> None:

@@ -14,7 +14,7 @@ from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
-from clew.core.tensor import Tensor, every_value, wrap
+from clew.core.tensor import Tensor, of_values, wrap
 from clew.kernels.numpy import lapack
 from clew.ops.define import return_types
 from clew.ops.define.out_checks import exact
@@ -352,7 +352,7 @@ def _check_eig(name: str, A: Tensor) -> None:
             f"Unknown Complex ScalarType for {A.dtype.scalar_name}" + errors.at_user_line()
         )
     require_kernel("linalg_eig_out_cpu", A)
-    if not np.isfinite(every_value(A)).all():
+    if not of_values(lambda values: bool(np.isfinite(values).all()), A):
         raise RuntimeError(
             "torch.linalg.eig: input tensor should not contain infs or NaNs."
             + errors.at_user_line()

@@ -3,12 +3,13 @@
 from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
-from clew.core.tensor import Tensor, every_value
+from clew.core.tensor import Tensor
 from clew.kernels.numpy import lapack
 from clew.ops.define import return_types
 from clew.ops.define.out_checks import exact
 from clew.ops.define.rows import require_tensors
 from clew.ops.linalg.checks import (
+    failures,
     refuse_low_precision,
     refuse_singular,
     require_inexact,
@@ -47,7 +48,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> return_types.linalg_inv_
     refuse_low_precision("linalg.inv", A)
     result = return_types.linalg_inv_ex(*LINALG_INV_EX(A))
     if check_errors:
-        refuse_singular("linalg.inv_ex", every_value(result.info))
+        refuse_singular("linalg.inv_ex", failures(result.info))
     return result
 
 
@@ -64,7 +65,7 @@ def inv(A: Tensor) -> Tensor:
                 [0.0000, 0.2500]])
     """
     result = inv_ex(A)
-    refuse_singular("linalg.inv", every_value(result.info))
+    refuse_singular("linalg.inv", failures(result.info))
     return result.inverse
 
 

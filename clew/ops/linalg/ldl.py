@@ -13,6 +13,7 @@ from clew.ops.define import return_types
 from clew.ops.define.out_checks import input_dtype
 from clew.ops.linalg.checks import (
     failed_matrix,
+    failures,
     require_inexact,
     require_kernel,
     require_square,
@@ -76,7 +77,7 @@ def ldl_factor_ex(
         require_kernel("ldl_factor_kernel_cpu", A)
     result = return_types.linalg_ldl_factor_ex(*LINALG_LDL_FACTOR_EX(A, hermitian=bool(hermitian)))
     if check_errors:
-        _refuse_zero_pivot(name, every_value(result.info))
+        _refuse_zero_pivot(name, failures(result.info))
     return result
 
 
@@ -97,7 +98,7 @@ def ldl_factor(A: Tensor, *, hermitian: bool = False) -> return_types.linalg_ldl
         tensor([-2, -2], dtype=torch.int32)
     """
     result = ldl_factor_ex(A, hermitian=hermitian)
-    _refuse_zero_pivot("torch.linalg.ldl_factor", every_value(result.info))
+    _refuse_zero_pivot("torch.linalg.ldl_factor", failures(result.info))
     return return_types.linalg_ldl_factor(result.LD, result.pivots)
 
 

@@ -13,7 +13,7 @@ from clew.core.tensor import Tensor, every_value, wrap
 from clew.kernels.numpy import lapack
 from clew.ops.define import return_types
 from clew.ops.define.out_checks import exact
-from clew.ops.linalg.checks import failed_matrix, require_kernel, warn_of_newer
+from clew.ops.linalg.checks import failed_matrix, failures, require_kernel, warn_of_newer
 from clew.ops.linalg.solve import solve_triangular
 from clew.ops.shape.joining import cat
 
@@ -183,7 +183,7 @@ def lu_factor_ex(
     _check_lu("torch.lu_factor", A, pivot)
     result = return_types.linalg_lu_factor_ex(*LINALG_LU_FACTOR_EX(A))
     if check_errors:
-        _refuse_zero_pivot("torch.linalg.lu_factor_ex", every_value(result.info))
+        _refuse_zero_pivot("torch.linalg.lu_factor_ex", failures(result.info))
     return result
 
 
@@ -203,7 +203,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> return_types.linalg_lu_factor
         tensor([2, 2], dtype=torch.int32)
     """
     result = lu_factor_ex(A, pivot=pivot)
-    _refuse_zero_pivot("torch.linalg.lu_factor", every_value(result.info))
+    _refuse_zero_pivot("torch.linalg.lu_factor", failures(result.info))
     return return_types.linalg_lu_factor(result.LU, result.pivots)
 
 
@@ -241,7 +241,7 @@ def _old_lu(
     warn_of_newer("lu", "lu_factor / torch.linalg.lu_factor_ex")
     found = lu_factor_ex(A, pivot=pivot)
     if not get_infos:
-        _refuse_zero_pivot("torch.linalg.lu_factor", every_value(found.info))
+        _refuse_zero_pivot("torch.linalg.lu_factor", failures(found.info))
     results = return_types._lu_with_info(*found) if get_infos else found[:2]
     if out is None:
         return results

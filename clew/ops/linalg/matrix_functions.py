@@ -11,11 +11,12 @@ from clew.backend import dtypes
 from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
-from clew.core.tensor import Tensor, every_value, wrap
+from clew.core.tensor import Tensor, wrap
 from clew.kernels.numpy import lapack
 from clew.ops.define import return_types
 from clew.ops.define.out_checks import castable
 from clew.ops.linalg.checks import (
+    failures,
     refuse_singular,
     require_inexact,
     require_matrices,
@@ -420,7 +421,7 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
             f"prod(self.shape[:ind]), but got {columns} != {rows}" + errors.at_user_line()
         )
     result = inv_ex(A.reshape(rows, columns))
-    refuse_singular("inv", every_value(result.info))
+    refuse_singular("inv", failures(result.info))
     return result.inverse.reshape(shape[ind:] + shape[:ind])
 
 

@@ -12,12 +12,13 @@ from clew import errors
 from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
-from clew.core.tensor import Tensor, every_value
+from clew.core.tensor import Tensor
 from clew.kernels.numpy import lapack
 from clew.ops.define import return_types
 from clew.ops.define.out_checks import castable, exact
 from clew.ops.define.rows import require_tensors
 from clew.ops.linalg.checks import (
+    failures,
     refuse_indefinite,
     refuse_singular,
     refuse_unsolvable,
@@ -119,7 +120,7 @@ def solve_ex(
     require_kernel("lu_cpu", A)
     result = return_types.linalg_solve_ex(*LINALG_SOLVE_EX(A, B, left=left, vector=vector))
     if check_errors:
-        refuse_unsolvable("torch.linalg.solve_ex", every_value(result.info))
+        refuse_unsolvable("torch.linalg.solve_ex", failures(result.info))
     return result
 
 
@@ -138,7 +139,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
         tensor([1., 2.])
     """
     result = solve_ex(A, B, left=left)
-    refuse_unsolvable("torch.linalg.solve", every_value(result.info))
+    refuse_unsolvable("torch.linalg.solve", failures(result.info))
     return result.result
 
 
@@ -288,7 +289,7 @@ def cholesky_ex(
     require_kernel("cholesky_cpu", A)
     result = return_types.linalg_cholesky_ex(*LINALG_CHOLESKY_EX(A, upper=bool(upper)))
     if check_errors:
-        refuse_indefinite("linalg.cholesky_ex", every_value(result.info))
+        refuse_indefinite("linalg.cholesky_ex", failures(result.info))
     return result
 
 
@@ -306,7 +307,7 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
                 [1., 2.]])
     """
     result = cholesky_ex(A, upper=upper)
-    refuse_indefinite("linalg.cholesky", every_value(result.info))
+    refuse_indefinite("linalg.cholesky", failures(result.info))
     return result.L
 
 

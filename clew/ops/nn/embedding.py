@@ -13,7 +13,7 @@ from clew.core.inplace import bump_version
 from clew.core.interception import by_example
 from clew.core.op import Op
 from clew.core.state import local
-from clew.core.tensor import Tensor, every_value
+from clew.core.tensor import Tensor, of_values
 from clew.kernels.numpy.arrays import are_below, widened
 from clew.kernels.numpy.scatter import add_at, take_rows
 from clew.ops.define import vmap_errors
@@ -45,14 +45,13 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         raise RuntimeError(
             "Can not infer total number of classes from empty tensor." + errors.at_user_line()
         )
-    indices = every_value(tensor)
-    if indices.size and indices.min() < 0:
+    if of_values(lambda values: bool(values.size) and bool(values.min() < 0), tensor):
         raise RuntimeError("Class values must be non-negative." + errors.at_user_line())
     if num_classes == -1:
-        if indices is not tensor._array:
+        if tensor._is_lifted:
             raise vmap_errors.class_count()
-        num_classes = int(tensor._array.max()) + 1
-    elif indices.size and indices.max() >= num_classes:
+        num_classes = of_values(lambda values: int(values.max()) + 1, tensor)
+    elif of_values(lambda values: bool(values.size and values.max() >= num_classes), tensor):
         raise RuntimeError("Class values must be smaller than num_classes." + errors.at_user_line())
     result: Tensor = ONE_HOT(tensor, num_classes=num_classes)
     return result

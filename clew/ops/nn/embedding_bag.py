@@ -189,7 +189,7 @@ def embedding_bag(
     check_indices(indices, "embedding_bag")
     _check_values(indices, starts, weight, include_last_offset, fused)
     # Where the bags of each example of a vmap end at a place of its own, the rest is one bag more.
-    has_rest = include_last_offset and every_value(starts) is not starts._array
+    has_rest = include_last_offset and starts._is_lifted
     if include_last_offset and not has_rest:
         last = _last_end(starts._array) if fused else indices._array.size
         indices, starts = indices.narrow(0, 0, last), starts.narrow(0, 0, starts._array.size - 1)

@@ -29,7 +29,6 @@ from clew.ops.nn.spatial import (
     keeps_format,
     require_tensor,
 )
-from clew.ops.tensor.copying import scalar_as
 
 Array = np.ndarray
 Pads = tuple[tuple[int, int], ...]
@@ -89,7 +88,7 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: complex | Tensor =
                 "negative output size, which is invalid."
             )
     number: Any = value.item() if isinstance(value, Tensor) else value
-    result: Tensor = CONSTANT_PAD(input, pad=sizes, value=scalar_as(number, input._array.dtype))
+    result: Tensor = CONSTANT_PAD(input, pad=sizes, value=number)
     return result
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from clew import errors
 from clew.core.op import camel
 from clew.core.public import FUNCTIONS, methods, public
-from clew.core.tensor import Tensor
+from clew.core.tensor import Tensor, of_values
 from clew.ops.define import vmap_errors
 from clew.ops.define.rows import (
     BOOL,
@@ -183,7 +183,7 @@ def allclose(
     close = isclose(input, other, rtol, atol, equal_nan)
     if close._is_lifted:
         raise vmap_errors.no_fallback("allclose", "vmap over torch.allclose isn't supported yet.")
-    return bool(close._array.all())
+    return bool(of_values(lambda values: bool(values.all()), close))
 
 
 @public(out=False)
@@ -205,4 +205,4 @@ def equal(input: Tensor, other: Tensor) -> bool:
     if input._is_lifted or other._is_lifted:
         raise vmap_errors.no_fallback("equal")
     a, b = input._array, other._array
-    return a.shape == b.shape and bool((a == b).all())
+    return a.shape == b.shape and bool(of_values(lambda x, y: bool((x == y).all()), input, other))

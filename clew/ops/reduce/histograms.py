@@ -11,13 +11,13 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.public import public
-from clew.core.tensor import Tensor, every_value, wrap
+from clew.core.tensor import Tensor, of_values, wrap
 from clew.ops.define import out_checks, return_types
 
 
 def is_of_examples(tensor: Tensor) -> bool:
     """Whether a tensor has values of its own for each example of a vmap."""
-    return every_value(tensor) is not tensor._array
+    return bool(tensor._is_lifted)
 
 
 # -- bincount --------------------------------------------------------------------------------------
@@ -116,7 +116,7 @@ def _outer_edges(name: str, input: Tensor, low: float, high: float) -> tuple[flo
     """The range given, or else that of the data; never of width zero."""
     array = input._array
     if low == high and array.size:
-        low, high = float(array.min()), float(array.max())
+        low, high = of_values(lambda values: (float(values.min()), float(values.max())), input)
     if not (math.isfinite(low) and math.isfinite(high)):
         raise RuntimeError(
             f"torch.{name}: range of [{low:g}, {high:g}] is not finite" + errors.at_user_line()
@@ -262,7 +262,7 @@ def _data_range(input: Tensor, axis: int) -> tuple[float, float]:
     array = input._array
     if not array.size:
         return 0.0, 1.0
-    low, high = float(array.min()), float(array.max())
+    low, high = of_values(lambda values: (float(values.min()), float(values.max())), input)
     if not (math.isfinite(low) and math.isfinite(high)):
         raise RuntimeError(
             f"torch.histogramdd: dimension {axis}'s range [{low:g}, {high:g}] is not finite"

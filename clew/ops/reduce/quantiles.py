@@ -9,6 +9,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.casting import FLOAT32, casts
+from clew.core.interception import note_constant
 from clew.core.public import public
 from clew.core.tensor import Tensor, every_value, wrap
 from clew.ops.define import out_checks
@@ -30,7 +31,7 @@ def _quantile_weights(input: Tensor, q: Any, interpolation: str) -> Tensor:
             raise RuntimeError(
                 f"quantile() q must be in the range [0, 1] but got {q}" + errors.at_user_line()
             )
-        q = wrap(np.asarray(q, input._array.dtype))
+        q = note_constant(wrap(np.asarray(q, input._array.dtype)))
     elif q._array.ndim > 1:
         raise RuntimeError("quantile() q must be a scalar or 1D tensor" + errors.at_user_line())
     if q.dtype is not input.dtype:

@@ -14,7 +14,7 @@ from clew.core.elementwise import F32, F64
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
-from clew.core.tensor import Tensor, every_value
+from clew.core.tensor import Tensor, of_values
 from clew.kernels.numpy import reduce
 from clew.ops.define.dims import numpy_names
 from clew.ops.pointwise.arithmetic import conj
@@ -383,7 +383,7 @@ def _observation_weights(
                 f"cov(): expected {name} to have the same numel as there are observations in the "
                 f"input but got {given._array.size} != {count}" + errors.at_user_line()
             )
-        if (every_value(given) < 0).any():
+        if of_values(lambda values: bool((values < 0).any()), given):
             raise RuntimeError(f"cov(): {name} cannot be negative" + errors.at_user_line())
     if fweights is not None and aweights is not None:
         return fweights * aweights

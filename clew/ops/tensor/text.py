@@ -33,7 +33,7 @@ def _repr(self: Tensor, *, tensor_contents: Any = None) -> str:
 def _format(self: Tensor, spec: str) -> str:
     """A 0-dim tensor formats as its number, any other as its text."""
     if self._array.ndim == 0:
-        return format(self._array.item(), spec)
+        return format(self.item(), spec)
     return object.__format__(self, spec)
 
 

@@ -20,6 +20,7 @@ from clew import errors
 from clew.backend import dtypes
 from clew.backend.device import check_device
 from clew.core.exposure import expose
+from clew.core.interception import note_read
 from clew.core.mirror import CONJ, bits_of
 from clew.core.no_history import NoHistory
 from clew.core.public import methods
@@ -106,6 +107,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
             f"Got unsupported ScalarType {self.dtype.scalar_name}" + errors.at_user_line()
         )
     _note_exit(self, ".numpy()")
+    note_read(self, "memory")
     if bits:
         return self._array.copy()
     array = expose(self._storage, self._array, ".numpy()")
@@ -191,6 +193,7 @@ def item(self: Tensor) -> bool | int | float | complex:
         )
     if self._requires_grad or self._reason is not None:
         _note_exit(self, ".item()")
+    note_read(self, "item")
     return array.item()
 
 
@@ -203,6 +206,7 @@ def tolist(self: Tensor) -> Any:
     """
     if self._requires_grad or self._reason is not None:
         _note_exit(self, ".tolist()")
+    note_read(self, "tolist")
     return self._array.tolist()
 
 
@@ -246,6 +250,7 @@ def _to_bool(self: Tensor) -> bool:
         raise RuntimeError(
             f"Boolean value of Tensor with {how_many} is ambiguous" + errors.at_user_line()
         )
+    note_read(self, "bool")
     return bool(self._array.item())
 
 
@@ -255,6 +260,7 @@ def _to_index(self: Tensor) -> int:
             "only integer tensors of a single element can be converted to an index"
             + errors.at_user_line()
         )
+    note_read(self, "index")
     return int(self._array.item())
 
 

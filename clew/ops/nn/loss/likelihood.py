@@ -12,7 +12,7 @@ from clew.backend import dtypes
 from clew.core.arguments import typed
 from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
-from clew.core.tensor import Tensor, every_value
+from clew.core.tensor import Tensor, of_values
 from clew.kernels.numpy.arrays import widened
 from clew.ops.nn.activation.unary import logsigmoid, run_kernel
 from clew.ops.nn.loss.checks import (
@@ -341,7 +341,7 @@ def gaussian_nll_loss(
             raise ValueError("var has negative entry/entries" + errors.at_user_line())
         variance = float(var) * input.new_ones(input._array.shape)
     else:
-        if (every_value(var) < 0).any():
+        if of_values(lambda values: bool((values < 0).any()), var):
             raise ValueError("var has negative entry/entries" + errors.at_user_line())
         variance = _fitting_variance(var, input)
     if reduction not in ("none", "mean", "sum"):

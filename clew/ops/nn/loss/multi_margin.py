@@ -11,7 +11,7 @@ from clew.backend import dtypes
 from clew.core.arguments import typed
 from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
-from clew.core.tensor import Tensor, every_value
+from clew.core.tensor import Tensor, of_values
 from clew.kernels.numpy.arrays import widened
 from clew.ops.nn.loss.reduction import (
     asked_reduction,
@@ -252,8 +252,8 @@ def multilabel_margin_loss(
             f"inconsistent target size: {errors.shape_list(target._array.shape)} for input of "
             f"size: {errors.shape_list(shape)}" + errors.at_user_line()
         )
-    labels = every_value(target)
-    if labels.size and (labels.min() < -1 or labels.max() >= (shape[-1] if shape else 1)):
+    count = shape[-1] if shape else 1
+    if of_values(lambda labels: bool(((labels < -1) | (labels >= count)).any()), target):
         raise RuntimeError("argument #2 'target' is out of range" + errors.at_user_line())
     if input.dtype not in (dtypes.float32, dtypes.float64):
         raise errors.no_kernel("multilabel_margin_loss_forward_out_frame", input.dtype)

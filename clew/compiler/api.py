@@ -1,0 +1,271 @@
+"""`clew.compile`: a function, or a module, that is captured once and then replayed natively."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from clew.backend import dtypes
+from clew.compiler.capture import Capture
+from clew.compiler.checking import checked_replay
+from clew.compiler.module import OptimizedModule
+from clew.compiler.program import Mismatch
+from clew.compiler.trace import Trace, capture_call
+from clew.core.interception import installed
+from clew.core.state import local
+from clew.core.tensor import Tensor
+from clew.errors import at_user_line
+from clew.forking import add_lock
+from clew.nn.modules.module import Module
+from clew.observer import active
+from clew.utils._pytree import tree_flatten
+
+# How many traces a function may have before it runs eagerly for good.
+RECOMPILE_LIMIT = 8
+# With `check=True`, how many replays are compared with an eager run.
+CHECKED_REPLAYS = 3
+
+Key = tuple[Any, ...]
+F = TypeVar("F", bound=Callable[..., Any])
+
+# All compiled functions that are alive, for `reset`.
+_ALL: weakref.WeakSet[CompiledFunction] = weakref.WeakSet()
+
+
+class CannotCompile(RuntimeError):
+    """A function that must be compiled whole (`fullgraph=True`) cannot be."""
+
+
+class Event:
+    """One attempt to compile: why it was made, and what came of it."""
+
+    __slots__ = ("problem", "reason", "seconds", "shapes", "trace")
+
+    def __init__(self, reason: str, shapes: str) -> None:
+        self.reason = reason
+        self.shapes = shapes
+        self.problem: str | None = None
+        self.trace: Trace | None = None
+        self.seconds = 0.0
+
+    def __str__(self) -> str:
+        what = "compiled" if self.problem is None else f"runs eagerly: {self.problem}"
+        return f"{self.shapes}: {self.reason}; {what}"
+
+
+class CompiledFunction:
+    """What `clew.compile` returns for a function: it is called as the function is."""
+
+    def __init__(
+        self, function: Callable[..., Any], fullgraph: bool, limit: int | None, check: bool
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.fullgraph = fullgraph
+        self.limit = RECOMPILE_LIMIT if limit is None else limit
+        # How many replays are still compared with an eager run.
+        self.checks = CHECKED_REPLAYS if check else 0
+        self.events: list[Event] = []
+        self._traces: dict[Key, list[Trace]] = {}
+        # Calls of this kind run eagerly: they cannot be captured, or there were too many traces.
+        self._eager: dict[Key, str] = {}
+        self._lock = add_lock(self, "_lock", threading.Lock)
+        _ALL.add(self)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        state = local.state
+        if _must_be_eager(state) or Stance.now == "force_eager":
+            return self.function(*args, **kwargs)
+        tensors, key, roots = _signature(args, kwargs)
+        reason = "the first call"
+        for trace in self._traces.get(key, ()):
+            mismatch = trace.matches(tensors)
+            if mismatch is None:
+                try:
+                    if self.checks:
+                        self.checks -= 1
+                        return checked_replay(trace, tensors, args, kwargs)
+                    return trace.replay(tensors, args, kwargs)
+                except Mismatch:
+                    mismatch = "a value that Python reads has changed"
+            reason = mismatch
+        if key in self._eager or (Stance.now == "eager_on_recompile" and self.events):
+            return self.function(*args, **kwargs)
+        if Stance.now == "fail_on_recompile" and self.events:
+            raise RuntimeError(
+                f"Detected recompile when torch.compile stance is 'fail_on_recompile': {reason}"
+                + at_user_line()
+            )
+        return self._compile(key, tensors, roots, reason, args, kwargs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def _compile(
+        self, key: Key, tensors: list[Tensor], roots: Sequence[Any], reason: str, args: Any,
+        kwargs: Any,
+    ) -> Any:  # fmt: skip
+        with self._lock:
+            count = sum(len(each) for each in self._traces.values())
+            if count >= self.limit:
+                self._give_up(key, f"the limit of {self.limit} traces is reached: {reason}")
+                return self.function(*args, **kwargs)
+        if count and reason == "the first call":
+            reason = "other shapes, dtypes or arguments"
+        event = Event(reason, ", ".join(_shape_text(each) for each in tensors) or "no tensors")
+        self.events.append(event)
+        result, trace, problem = capture_call(self.function, roots, tensors, args, kwargs)
+        event.trace, event.problem = trace, problem
+        with self._lock:
+            if trace is None:
+                self._give_up(key, problem or "it cannot be captured")
+            else:
+                self._traces.setdefault(key, []).insert(0, trace)
+        return result
+
+    def _give_up(self, key: Key, problem: str) -> None:
+        self._eager[key] = problem
+        if self.fullgraph:
+            raise CannotCompile(
+                f"the function cannot be compiled whole: {problem}" + at_user_line()
+            )
+
+    def explain(self) -> str:
+        """What was compiled, why, and what runs eagerly."""
+        name = getattr(self.function, "__qualname__", type(self.function).__name__)
+        lines = [f"{name}: {len(self.events)} captured"]
+        for number, event in enumerate(self.events):
+            lines.append(f"  {number}. {event}")
+            if event.trace is not None:
+                trace = event.trace
+                lines.append(
+                    f"     {len(trace.graph.instructions)} instructions, replayed "
+                    f"{trace.replays} times"
+                )
+                lines.extend("       " + line for line in str(trace.graph).splitlines())
+        return "\n".join(lines)
+
+    def reset(self) -> None:
+        """Forget all traces."""
+        with self._lock:
+            self._traces.clear()
+            self._eager.clear()
+            self.events.clear()
+
+
+def _must_be_eager(state: Any) -> bool:
+    """Whether somebody watches or changes what runs: then the function runs as it is written."""
+    return bool(
+        state.intercept is not None
+        or active.observer is not None
+        or state.saved_hooks
+        or state.anomaly
+        or state.function_modes
+        or state.transforms
+        or state.dual
+        or state.mutation_guard is not None
+    )
+
+
+def _signature(
+    args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[list[Tensor], Key, list[Any]]:
+    """The tensors among the arguments, what traces are looked up by, and other objects given."""
+    leaves, spec = tree_flatten((args, kwargs)) if kwargs or not _flat(args) else (list(args), None)
+    tensors: list[Tensor] = []
+    others: list[Any] = []
+    roots: list[Any] = []
+    storages: dict[int, int] = {}
+    for leaf in leaves:
+        if isinstance(leaf, Tensor):
+            array, node = leaf._array, leaf._node
+            is_leaf = node is None or node.is_accumulator
+            has_hooks = node is not None and node._extras is not None
+            others.append((
+                array.shape, array.dtype, array.strides, leaf._requires_grad, is_leaf, has_hooks,
+                type(leaf), storages.setdefault(id(leaf._storage), len(storages)),
+                leaf._grad is None,
+            ))  # fmt: skip
+            tensors.append(leaf)
+        elif isinstance(leaf, (bool, int, float, complex, str, bytes, type(None), dtypes.dtype)):
+            others.append((type(leaf), leaf))
+        else:
+            others.append(id(leaf))
+            roots.append(leaf)
+    state = local.state
+    casting = state.autocast
+    modes = (
+        state.grad_enabled, state.inference, dtypes.get_default_dtype(),
+        None if casting is None else (casting.dtype["cpu"], casting.cache_enabled),
+    )  # fmt: skip
+    return tensors, (spec, tuple(others), modes), roots
+
+
+def _flat(args: tuple[Any, ...]) -> bool:
+    return all(isinstance(each, Tensor) for each in args)
+
+
+def _shape_text(tensor: Tensor) -> str:
+    return f"{tensor.dtype}{list(tensor._array.shape)}".removeprefix("torch.")
+
+
+class Stance:
+    """How compiled functions behave: for good, or inside of a `with` block."""
+
+    now = "default"
+    KNOWN = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile",
+             "eager_then_compile", "aot_eager_then_compile")  # fmt: skip
+
+    def __init__(self, stance: str) -> None:
+        if stance not in self.KNOWN:
+            raise RuntimeError(f"invalid torch.compile stance '{stance}'" + at_user_line())
+        self.before = Stance.now
+        Stance.now = stance
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *exc: object) -> None:
+        Stance.now = self.before
+
+    def __call__(self, function: F) -> F:
+        stance, Stance.now = Stance.now, self.before
+
+        @functools.wraps(function)
+        def inside(*args: Any, **kwargs: Any) -> Any:
+            with Stance(stance):
+                return function(*args, **kwargs)
+
+        return inside  # type: ignore[return-value]  # it is called as the function is
+
+
+def compiled(target: Any, fullgraph: bool, limit: int | None, check: bool) -> Any:
+    """A function or module, compiled."""
+    if isinstance(target, OptimizedModule | CompiledFunction):
+        return target
+    if isinstance(target, Module):
+        return OptimizedModule(target, CompiledFunction(target, fullgraph, limit, check))
+    return CompiledFunction(target, fullgraph, limit, check)
+
+
+def not_captured(function: F, reason: str | None) -> F:
+    """A function that ends the capture of whatever calls it."""
+
+    @functools.wraps(function)
+    def outside(*args: Any, **kwargs: Any) -> Any:
+        capture = installed(Capture)
+        if capture is not None:
+            name = getattr(function, "__name__", type(function).__name__)
+            capture.refuse(f"{name} is not to be compiled" + (f" ({reason})" if reason else ""))
+        return function(*args, **kwargs)
+
+    return outside  # type: ignore[return-value]  # it is called as the function is
+
+
+def reset_all() -> None:
+    """Forget the traces of all functions."""
+    for each in list(_ALL):
+        each.reset()

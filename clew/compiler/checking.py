@@ -1,0 +1,81 @@
+"""`check=True`: an eager run beside a replay, and what differs between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from clew.backend import random as streams
+from clew.compiler.trace import Trace
+from clew.core.tensor import Tensor
+from clew.errors import at_user_line
+from clew.utils._pytree import tree_flatten
+
+# How far compiled values may be from eager ones, by dtype: rounding in another order.
+TOLERANCES = {
+    "float32": 1e-4,
+    "float64": 1e-9,
+    "float16": 2e-2,
+    "bfloat16": 5e-2,
+    "complex64": 1e-4,
+}
+
+
+class Differs(AssertionError):
+    """A compiled call gave something else than the eager one."""
+
+
+def checked_replay(trace: Trace, tensors: Sequence[Tensor], args: Any, kwargs: Any) -> Any:
+    """Replay a call, then run it eagerly from the same state; the eager outcome stays."""
+    states = _states(trace)
+    before = [each.copy() for each in states]
+    grads = [(leaf, leaf._grad) for leaf in trace.leaves]
+    stream = streams.default_generator.get_state()
+    replayed = trace.replay(tensors, args, kwargs)
+    found = [np.array(each) for each in states]
+    gradients = [None if leaf._grad is None else np.array(leaf._grad._array) for leaf, _ in grads]
+    for array, copy in zip(states, before, strict=True):
+        array[...] = copy
+    for leaf, grad in grads:
+        leaf._grad = grad
+    streams.default_generator.set_state(stream)
+    result = trace.function(*args, **kwargs)
+    for number, (mine, right) in enumerate(zip(found, states, strict=True)):
+        _compare(f"state {number}", mine, right)
+    for (leaf, _), gradient in zip(grads, gradients, strict=True):
+        if (gradient is None) is not (leaf._grad is None):
+            raise Differs("a gradient is there in one run only" + at_user_line())
+        if gradient is not None and leaf._grad is not None:
+            _compare(f"the gradient of shape {list(leaf.shape)}", gradient, leaf._grad._array)
+    pairs = zip(tree_flatten(replayed)[0], tree_flatten(result)[0], strict=True)
+    for number, (mine, right) in enumerate(pairs):
+        if isinstance(right, Tensor):
+            _compare(f"result {number}", mine._array, right._array)
+    return result
+
+
+def _states(trace: Trace) -> list[np.ndarray]:
+    """The memory of all tensors that the function can reach, each once."""
+    found: dict[int, np.ndarray] = {}
+    for tensor in trace.reached.tensors.values():
+        found.setdefault(id(tensor._array), tensor._array)
+    return list(found.values())
+
+
+def _compare(what: str, mine: np.ndarray, right: np.ndarray) -> None:
+    if mine.shape != right.shape or mine.dtype != right.dtype:
+        raise Differs(
+            f"{what}: compiled {mine.dtype}{list(mine.shape)}, eager {right.dtype}"
+            f"{list(right.shape)}" + at_user_line()
+        )
+    if mine.dtype.kind in "biu":
+        same = bool((mine == right).all())
+    else:
+        bound = TOLERANCES.get(right.dtype.name, 1e-4)
+        wide = [each.astype(np.complex128 if each.dtype.kind == "c" else np.float64)
+                for each in (mine, right)]  # fmt: skip
+        same = bool(np.allclose(*wide, rtol=bound, atol=bound, equal_nan=True))
+    if not same:
+        raise Differs(f"{what}: compiled and eager values differ" + at_user_line())

@@ -1,0 +1,19 @@
+"""The passes over a graph, in the order in which they run."""
+
+from __future__ import annotations
+
+from clew.compiler.graph import Graph
+from clew.compiler.passes.checks import hoist_checks
+from clew.compiler.passes.dead_code import remove_dead_code
+from clew.compiler.passes.fusion import fuse
+from clew.compiler.passes.views import merge_views
+
+PASSES = (hoist_checks, merge_views, remove_dead_code, fuse)
+
+
+def optimize(graph: Graph) -> Graph:
+    """A graph after all passes; each leaves one that is valid."""
+    for each in PASSES:
+        each(graph)
+        graph.validate()
+    return graph

@@ -1,0 +1,243 @@
+"""Fusion: neighbouring elementwise operations of one shape become one kernel.
+
+A cluster stays open while elementwise operations that use its values, or its operands, follow; it
+is emitted as one instruction before the first other instruction that needs one of its values, or
+that writes to memory which it reads. Values that only a later cluster needs are computed again in
+there where that reads no more memory than loading them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from clew.compiler.expressions import expression
+from clew.compiler.fused_kernels import FusedKernel
+from clew.compiler.graph import CALL, COMPUTE, FUSED, Graph, Instruction, Value
+from clew.core.op import Op
+
+_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+_BOOL = np.dtype(np.bool_)
+# A ufunc takes so many operands, and LLVM's time grows with the size of a kernel.
+MOST_OPERANDS = 24
+MOST_MEMBERS = 48
+
+
+class Cluster:
+    """Elementwise instructions that will be one kernel."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.members: list[Instruction] = []
+        self.made: set[Value] = set()
+        self.is_open = True
+        self.instruction: Instruction | None = None
+
+    def add(self, instruction: Instruction) -> None:
+        self.members.append(instruction)
+        self.made.update(out for out in instruction.outputs if out is not None)
+
+    def inputs(self) -> list[Value]:
+        """What it reads that it does not compute, in order of use."""
+        found: dict[Value, None] = {}
+        for member in self.members:
+            for value in member.reads():
+                if value not in self.made:
+                    found[value] = None
+        return list(found)
+
+
+class _Fusion:
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.done: list[Instruction] = []
+        self.owner: dict[Value, Cluster] = {}
+        self.open: list[Cluster] = []
+        self.clusters: list[Cluster] = []
+
+    def run(self) -> None:
+        for instruction in self.graph.instructions:
+            dtype = fusible(instruction)
+            if dtype is None:
+                self._other(instruction)
+            else:
+                self._elementwise(instruction, dtype)
+        self._close(list(self.open))
+        inline(self.graph, self.clusters)
+        self.graph.instructions = self.done
+        self._make_kernels()
+
+    def _elementwise(self, instruction: Instruction, dtype: np.dtype) -> None:
+        (out,) = instruction.outputs
+        assert out is not None
+        producers = self._producers(instruction.reads())
+        fitting = [c for c in producers if c.shape == out.shape and c.dtype is dtype]
+        self._close([c for c in producers if c not in fitting])
+        if not fitting:
+            fitting = [c for c in self.open if c.shape == out.shape and c.dtype is dtype]
+            reads = set(instruction.reads())
+            fitting = [c for c in fitting if reads & {*c.inputs(), *c.made}][:1]
+        cluster = self._merged(fitting, instruction) if fitting else None
+        if cluster is None:
+            self._close(fitting)
+            cluster = Cluster(out.shape, dtype)
+            self.open.append(cluster)
+            self.clusters.append(cluster)
+        cluster.add(instruction)
+        self.owner[out] = cluster
+
+    def _merged(self, clusters: list[Cluster], instruction: Instruction) -> Cluster | None:
+        """One cluster of several that the instruction joins; None if it would grow too large."""
+        members = sum(len(each.members) for each in clusters)
+        operands = {v for each in clusters for v in (*each.inputs(), *each.made)}
+        if members >= MOST_MEMBERS or len(operands | set(instruction.reads())) > MOST_MEMBERS:
+            return None
+        first = clusters[0]
+        for other in clusters[1:]:
+            for member in other.members:
+                first.add(member)
+            for value in other.made:
+                self.owner[value] = first
+            self.open.remove(other)
+            self.clusters.remove(other)
+        return first
+
+    def _other(self, instruction: Instruction) -> None:
+        if instruction.kind == CALL:
+            self._close(list(self.open))
+        self._close(self._producers(instruction.reads()))
+        written = {value.alias for value in instruction.writes()}
+        if written:
+            self._close([
+                each for each in self.open
+                if any(value.alias in written for value in each.inputs())
+            ])  # fmt: skip
+        self.done.append(instruction)
+
+    def _producers(self, values: Iterable[Value]) -> list[Cluster]:
+        found: dict[Cluster, None] = {}
+        for value in values:
+            cluster = self.owner.get(value)
+            if cluster is not None and cluster.is_open:
+                found[cluster] = None
+        return list(found)
+
+    def _close(self, clusters: list[Cluster]) -> None:
+        for cluster in clusters:
+            cluster.is_open = False
+            self.open.remove(cluster)
+            cluster.instruction = Instruction(FUSED, "", cluster, (), {}, ())
+            self.done.append(cluster.instruction)
+
+    def _make_kernels(self) -> None:
+        """The final instructions, now that it is known which values others need."""
+        needed = set(self.graph.results)
+        for instruction in self.done:
+            if instruction.kind != FUSED:
+                needed.update(instruction.reads())
+        for cluster in self.clusters:
+            needed.update(cluster.inputs())
+        kept = []
+        for instruction in self.done:
+            if instruction.kind == FUSED:
+                cluster = instruction.detail
+                outputs = [v for m in cluster.members for v in m.outputs if v in needed]
+                if not outputs:
+                    continue
+                fill(instruction, cluster, outputs)
+            kept.append(instruction)
+        self.graph.instructions = kept
+
+
+def fill(instruction: Instruction, cluster: Cluster, outputs: list[Any]) -> None:
+    """Make an instruction that of a cluster's kernel."""
+    inputs = cluster.inputs()
+    kernel = FusedKernel(cluster.members, inputs, outputs)
+    instruction.detail = kernel
+    instruction.name = kernel.name
+    instruction.inputs = tuple(inputs)
+    instruction.outputs = tuple(outputs)
+    instruction.where = cluster.members[0].where
+
+
+def fuse(graph: Graph) -> None:
+    """Replace elementwise instructions by fused kernels."""
+    _Fusion(graph).run()
+
+
+def fusible(instruction: Instruction) -> np.dtype | None:
+    """The float type that an elementwise instruction computes in, or None if it is not fused."""
+    if instruction.kind != COMPUTE or instruction.is_random or len(instruction.outputs) != 1:
+        return None
+    op, out = instruction.detail, instruction.outputs[0]
+    if not isinstance(op, Op) or expression(op) is None or out is None:
+        return None
+    if not out.size or not _is_row_major(out) or out.dtype not in (*_FLOATS, _BOOL):
+        return None
+    dtype: np.dtype | None = None
+    for operand in instruction.inputs:
+        if isinstance(operand, Value):
+            if operand.dtype is _BOOL:
+                continue
+            if operand.dtype not in _FLOATS or (dtype is not None and dtype != operand.dtype):
+                return None
+            dtype = operand.dtype
+        elif operand is not None and type(operand) not in (bool, int, float):
+            return None
+    if dtype is None or (out.dtype is not _BOOL and out.dtype is not dtype):
+        return None
+    numbers = (bool, int, float, str, type(None))
+    return dtype if all(isinstance(each, numbers) for each in instruction.params.values()) else None
+
+
+def _is_row_major(value: Value) -> bool:
+    expected = value.dtype.itemsize
+    for length, stride in zip(reversed(value.shape), reversed(value.strides), strict=True):
+        if length != 1 and stride != expected:
+            return False
+        expected *= length
+    return True
+
+
+def inline(graph: Graph, clusters: list[Cluster]) -> None:
+    """Compute values of earlier clusters again where that reads no more memory than loading."""
+    owner = {value: cluster for cluster in clusters for value in cluster.made}
+    written = {v.alias for each in graph.instructions for v in each.writes()}
+    has_calls = any(each.kind == CALL for each in graph.instructions)
+    for cluster in clusters:
+        loads = cluster.inputs()
+        copies = _needed_members(cluster, loads, owner)
+        if not copies or len(copies) + len(cluster.members) > MOST_MEMBERS:
+            continue
+        extended = Cluster(cluster.shape, cluster.dtype)
+        for member in (*copies, *cluster.members):
+            extended.add(member)
+        reads = extended.inputs()
+        is_safe = all(v.alias not in written and not (has_calls and _is_state(v)) for v in reads)
+        full = sum(value.shape == cluster.shape for value in loads)
+        if is_safe and sum(value.shape == cluster.shape for value in reads) < full:
+            cluster.members = extended.members
+            cluster.made = extended.made
+
+
+def _is_state(value: Value) -> bool:
+    return value.alias.kind in ("state", "grad", "input")
+
+
+def _needed_members(
+    cluster: Cluster, loads: list[Value], owner: dict[Value, Cluster]
+) -> list[Instruction]:
+    """The members of other clusters of this shape that the loaded values are computed by."""
+    wanted = {v for v in loads if v in owner and owner[v].shape == cluster.shape}
+    sources = {owner[value] for value in wanted if owner[value].dtype is cluster.dtype}
+    needed: list[Instruction] = []
+    for source in sources:
+        missing = {value for value in wanted if value in source.made}
+        for member in reversed(source.members):
+            if any(out in missing for out in member.outputs):
+                needed.append(member)
+                missing.update(v for v in member.reads() if v in source.made)
+    return needed[::-1]

@@ -1,0 +1,330 @@
+"""Lowering: a graph becomes one straight-line Python function over arrays.
+
+Each instruction is one statement: a call of a kernel, of an operation's forward, or of NumPy. There
+are no tensors, no graph and no checks between them; what a value no longer needs is freed at once.
+The text of the function is part of `explain()`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from clew.compiler.formulas import run_formulas
+from clew.compiler.graph import (
+    ACCUMULATE,
+    BACKWARD,
+    CALL,
+    CHECK,
+    COMPUTE,
+    COMPUTED,
+    CONSTANT,
+    DRAW,
+    FUSED,
+    GRAD,
+    INPUT,
+    STATE,
+    STORE,
+    VIEW,
+    WRITE,
+    Graph,
+    Instruction,
+    Value,
+    values_in,
+)
+from clew.core.inplace import run_inplace
+from clew.core.node import restore
+from clew.core.op import Op
+from clew.core.state import local
+from clew.core.storage import Storage
+from clew.core.tensor import Tensor, wrap
+from clew.kernels.compiled.copies import copy_into
+from clew.kernels.compiled.threaded_ufuncs import threaded
+
+
+class Mismatch(Exception):
+    """What a replay computes is not what was captured: another branch, or another shape."""
+
+
+class Program:
+    """The function that replays a graph: `run(inputs)` gives the arrays of its results."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.names: dict[str, Any] = {}
+        self.lines: list[str] = []
+        self._by_id: dict[int, str] = {}
+        self._last_use = last_uses(graph)
+        self._loaded: set[Value] = set()
+        self._emit()
+        self.source = "\n".join(self.lines)
+        space = dict(self.names)
+        exec(compile(self.source, "<clew.compile>", "exec"), space)
+        self.run: Callable[[list[np.ndarray]], tuple[Any, ...]] = space["run"]
+
+    # -- text ------------------------------------------------------------------------------------
+
+    def name(self, value: Any, stem: str) -> str:
+        """The name under which the text finds an object."""
+        key = id(value)
+        if key not in self._by_id:
+            self._by_id[key] = f"{stem}{len(self._by_id)}"
+            self.names[self._by_id[key]] = value
+        return self._by_id[key]
+
+    def _emit(self) -> None:
+        self.lines.append("def run(inputs):")
+        graph = self.graph
+        for place, instruction in enumerate(graph.instructions):
+            for value in instruction.reads():
+                self._load(value)
+            self._statement(instruction)
+            self._free(instruction, place)
+        for value in graph.results:
+            self._load(value)
+        results = "".join(f"v{value.number}, " for value in graph.results)
+        self._line(f"return ({results})")
+
+    def _line(self, text: str) -> None:
+        self.lines.append("    " + text)
+
+    def _load(self, value: Value) -> None:
+        """Before its first use: an argument, a tensor's memory as it is now, a constant."""
+        if value.kind == COMPUTED or value in self._loaded:
+            return
+        self._loaded.add(value)
+        if value.kind == INPUT:
+            text = f"inputs[{value.source}]"
+        elif value.kind == STATE:
+            text = f"{self.name(value.source, 'state')}._array"
+        elif value.kind == GRAD:
+            text = f"{self.name(value.source, 'state')}._grad._array"
+        else:
+            assert value.kind == CONSTANT
+            text = self.name(value.source, "constant")
+        self._line(f"v{value.number} = {text}")
+
+    def _free(self, instruction: Instruction, place: int) -> None:
+        done = {
+            f"v{value.number}"
+            for value in (*instruction.reads(), *[v for v in instruction.outputs if v is not None])
+            if self._last_use.get(value, -1) <= place and value.kind == COMPUTED
+        }
+        if done:
+            self._line(f"del {', '.join(sorted(done))}")
+
+    def text(self, operand: Any) -> str:
+        """An operand in the function's text."""
+        if isinstance(operand, Value):
+            return f"v{operand.number}"
+        if operand is None or (isinstance(operand, bool | int) and type(operand) in (bool, int)):
+            return repr(operand)
+        if type(operand) is tuple:
+            return "(" + "".join(f"{self.text(each)}, " for each in operand) + ")"
+        if type(operand) is list:
+            return "[" + ", ".join(self.text(each) for each in operand) + "]"
+        if isinstance(operand, dict) and any(True for _ in values_in(operand)):
+            items = [f"{key!r}: {self.text(each)}" for key, each in operand.items()]
+            return "{" + ", ".join(items) + "}"
+        return self.name(operand, "const")
+
+    # -- instructions ----------------------------------------------------------------------------
+
+    def _statement(self, instruction: Instruction) -> None:
+        kind = instruction.kind
+        if kind in (COMPUTE, VIEW):
+            self._compute(instruction)
+        elif kind == FUSED:
+            self._fused(instruction)
+        elif kind == BACKWARD:
+            run = self.name(run_formulas, "run_formulas")
+            detail = self.name(instruction.detail, "formulas")
+            grads, pool = instruction.inputs
+            self._assign(
+                instruction, f"{run}({detail}, {self.text(grads)}, {self.text(pool)})", True
+            )
+            self._check_shapes(instruction)
+        elif kind == WRITE:
+            write = self.name(written, "write")
+            op = self.name(instruction.detail, "op")
+            params = self.text(instruction.params) if instruction.params else "{}"
+            self._line(f"{write}({op}, {self.text(instruction.inputs)}, {params})")
+        elif kind == STORE:
+            target, source = map(self.text, instruction.inputs)
+            self._line(f"{self.name(store_into, 'store')}({target}, {source})")
+        elif kind == DRAW:
+            make = self.name(instruction.detail, "draw")
+            self._line(f"v{_only(instruction)} = {make}({self.text(instruction.inputs[0])})._array")
+        elif kind == ACCUMULATE:
+            self._accumulate(instruction)
+        elif kind == CHECK:
+            function, expected = instruction.detail
+            check, mismatch = self.name(function, "check"), self.name(Mismatch, "Mismatch")
+            arguments = ", ".join(self.text(each) for each in instruction.inputs)
+            self._line(f"if {check}({arguments}) != {self.name(expected, 'expected')}:")
+            self._line(f"    raise {mismatch}")
+        else:
+            assert kind == CALL
+            self._line(f"{self.name(instruction.detail, 'call')}()")
+
+    def _assign(self, instruction: Instruction, call: str, many: bool) -> None:
+        outs = ["_" if out is None else f"v{out.number}" for out in instruction.outputs]
+        if many:
+            self._line(
+                f"{', '.join(outs)}, = {call}" if len(outs) == 1 else f"{', '.join(outs)} = {call}"
+            )
+        else:
+            self._line(f"{outs[0]} = {call}")
+
+    def _compute(self, instruction: Instruction) -> None:
+        op = instruction.detail
+        if not isinstance(op, Op):
+            # A function over arrays that the capture itself has put there.
+            call = self._call(self.name(op, "function"), instruction)
+            self._assign(instruction, call, False)
+            return
+        many = len(instruction.outputs) != 1 or op.outputs != 1
+        if type(op).compute is Op.compute:
+            call = self._call(self.name(op.forward, f"{_word(op.name)}_"), instruction)
+        else:
+            compute = self.name(computed, "compute")
+            params = self.text(instruction.params) if instruction.params else "{}"
+            arguments = f"{self.name(op, 'op')}, {self.text(instruction.inputs)}, {params}"
+            call = f"{compute}({arguments})"
+        if many:
+            self._assign(instruction, call, True)
+        else:
+            self._assign(instruction, f"{self.name(np.asarray, 'asarray')}({call})", False)
+        if instruction.kind == COMPUTE:
+            self._check_shapes(instruction)
+
+    def _call(self, function: str, instruction: Instruction) -> str:
+        arguments = [self.text(each) for each in instruction.inputs]
+        arguments += [f"{key}={self.text(each)}" for key, each in instruction.params.items()]
+        return f"{function}({', '.join(arguments)})"
+
+    def _check_shapes(self, instruction: Instruction) -> None:
+        """Operations whose result's shape depends on values have another one for others."""
+        for out in instruction.outputs:
+            if out is not None:
+                shape, mismatch = self.name(out.shape, "shape"), self.name(Mismatch, "Mismatch")
+                self._line(f"if v{out.number}.shape != {shape}: raise {mismatch}")
+
+    def _fused(self, instruction: Instruction) -> None:
+        kernel = self.name(instruction.detail.ufunc, "kernel")
+        arguments = ", ".join(self.text(each) for each in instruction.inputs)
+        self._assign(instruction, f"{kernel}({arguments})", len(instruction.outputs) > 1)
+
+    def _accumulate(self, instruction: Instruction) -> None:
+        leaf = self.name(instruction.detail, "state")
+        g, total = instruction.inputs
+        if total is not None:
+            add = self.name(add_gradient, "add_gradient")
+            self._line(f"{add}({leaf}, v{g.number})")
+            return
+        (out,) = instruction.outputs
+        assert out is not None
+        take = take_gradient if self._is_own(g, instruction) else copy_gradient
+        self._line(f"v{out.number} = {self.name(take, 'grad')}({leaf}, v{g.number})")
+
+    def _is_own(self, value: Value, instruction: Instruction) -> bool:
+        """Whether memory is used for nothing but this gradient, so that the leaf may take it."""
+        if (
+            value.kind != COMPUTED
+            or value.alias is not value
+            or (value.strides == () and value.shape)
+        ):
+            return False
+        users = 0
+        for each in self.graph.instructions:
+            for read in each.reads():
+                users += read.alias is value
+        return users == 1 and value not in self.graph.results and value in self._fresh()
+
+    def _fresh(self) -> set[Value]:
+        """Values in memory that their instruction has just allocated."""
+        return {
+            out
+            for each in self.graph.instructions
+            if each.kind in (COMPUTE, FUSED, BACKWARD)
+            for out in each.outputs
+            if out is not None and out.alias is out
+        }
+
+
+def _word(name: str) -> str:
+    return "".join(c if c.isalnum() else "_" for c in name)
+
+
+def _only(instruction: Instruction) -> int:
+    (out,) = instruction.outputs
+    assert out is not None
+    return out.number
+
+
+def last_uses(graph: Graph) -> dict[Value, int]:
+    """The last instruction that needs each value's memory; results are needed for good."""
+    last: dict[Value, int] = {}
+    for place, instruction in enumerate(graph.instructions):
+        for value in instruction.reads():
+            last[value] = place
+    for value in graph.results:
+        last[value] = len(graph.instructions)
+    return last
+
+
+# -- what the text calls ---------------------------------------------------------------------
+
+
+def computed(op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    """The forward of an operation that looks at its operands as tensors: type promotion."""
+    tensors = tuple([wrap(each) if type(each) is np.ndarray else each for each in inputs])
+    return op.compute(tensors, params)
+
+
+def written(op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
+    """The in-place form of an operation."""
+    tensors = tuple([wrap(each) if type(each) is np.ndarray else each for each in inputs])
+    run_inplace(local.state, op, tensors, params)
+
+
+def store_into(target: np.ndarray, source: np.ndarray) -> None:
+    """Copy an array to the memory of another."""
+    if source.dtype is target.dtype:
+        copy_into(target, source)
+    else:
+        np.copyto(target, source, casting="unsafe")
+
+
+def take_gradient(leaf: Tensor, g: np.ndarray) -> np.ndarray:
+    """Let memory that nobody else uses be a leaf's gradient."""
+    if g.strides != leaf._array.strides:
+        return copy_gradient(leaf, g)
+    leaf._grad = restore(g, Storage(), None, 0)
+    return g
+
+
+def copy_gradient(leaf: Tensor, g: np.ndarray) -> np.ndarray:
+    """Give a leaf a gradient of its own."""
+    array = leaf._array
+    if g.shape == array.shape:
+        own = np.empty_like(array, dtype=g.dtype)
+        store_into(own, g)
+    else:
+        own = g.copy()
+    leaf._grad = restore(own, Storage(), None, 0)
+    return own
+
+
+def add_gradient(leaf: Tensor, g: np.ndarray) -> None:
+    """Add to a leaf's gradient in place."""
+    grad = leaf._grad
+    assert grad is not None
+    total = grad._array
+    grad._storage.bump("AccumulateGrad", None)
+    if g.dtype is total.dtype:
+        threaded(np.add, total, g, total)
+    else:
+        np.add(total, g, total, casting="unsafe")
