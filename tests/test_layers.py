@@ -26,6 +26,7 @@ RANKS: tuple[frozenset[str], ...] = (
             "nn",
             "amp",
             "backends",
+            "compiler",
             "distributed",
             "standin",
             "cpu",

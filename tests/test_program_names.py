@@ -32,13 +32,14 @@ def double(x: Any) -> Any:
     return x * 2
 
 
-def test_compile_returns_what_it_is_given() -> None:
-    model = clew.nn.Linear(2, 2)
-    assert clew.compile(model) is model
-    assert clew.compile(double, mode="max-autotune", dynamic=True, fullgraph=True) is double
-    assert clew.compile(mode="reduce-overhead", backend="inductor")(double) is double
-    assert clew.compiler.disable(double) is double
-    assert clew.compiler.disable(recursive=False)(double) is double
+def test_compile_is_called_as_programs_call_it() -> None:
+    model, x = clew.nn.Linear(2, 2), clew.ones(2)
+    assert clew.compile(model, disable=True) is model
+    assert clew.compile(double, backend="eager") is double
+    assert clew.compile(double, mode="max-autotune", dynamic=True, fullgraph=True)(x)[0] == 2
+    assert clew.compile(mode="reduce-overhead", backend="inductor")(double)(x)[0] == 2
+    assert clew.compiler.disable(double)(x)[0] == 2
+    assert clew.compiler.disable(recursive=False)(double)(x)[0] == 2
     assert clew._dynamo.allow_in_graph(double) is double
     assert clew._dynamo.optimize("inductor")(double) is double
     assert not clew.compiler.is_compiling()

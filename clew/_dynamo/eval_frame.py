@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from clew.compiler.module import OptimizedModule
+from clew.compiler.optimized_module import OptimizedModule
 
 __all__ = ["OptimizedModule"]

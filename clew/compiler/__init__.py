@@ -10,7 +10,10 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
+from clew.compiler import api, optimized_module
+from clew.compiler.module import ModuleCall
 from clew.core.state import local
+from clew.nn.modules.module import Module
 
 __all__ = [
     "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable",
@@ -77,11 +80,16 @@ def compile(
             )
         if disable or backend in _EAGER_BACKENDS or (backend is not None and callable(backend)):
             return target
-        from clew.compiler.api import compiled as make
-
-        return make(target, fullgraph or mode == "strict", recompile_limit, check)
+        return optimized_module.compiled(
+            target, fullgraph or mode == "strict", recompile_limit, check
+        )
 
     return compiled if model is None else compiled(model)
+
+
+def compile_module(module: Module, *args: Any, **kwargs: Any) -> None:
+    """Compile calls of a module in place: what `module.compile()` does."""
+    optimized_module.compile_in_place(module, compile(ModuleCall(module), *args, **kwargs))
 
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
@@ -93,9 +101,7 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
             raise AssertionError(
                 f"A callable function is expected, but {type(function)} is provided."
             )
-        from clew.compiler.api import not_captured
-
-        return not_captured(inner if _is_compiled(function) else function, reason)
+        return api.not_captured(inner if _is_compiled(function) else function, reason)
 
     return mark if fn is None else mark(fn)
 
@@ -121,9 +127,7 @@ def substitute_in_graph(original_fn: Any, **kwargs: Any) -> Callable[[Any], Any]
 
 def reset() -> None:
     """Forget everything that was captured."""
-    from clew.compiler.api import reset_all
-
-    reset_all()
+    api.reset_all()
 
 
 def cudagraph_mark_step_begin() -> None:
@@ -163,9 +167,7 @@ def set_stance(
     "fail_on_recompile" raises where a call would be captured once more; "eager_on_recompile" runs
     it eagerly.
     """
-    from clew.compiler.api import Stance
-
-    return Stance(stance)
+    return api.Stance(stance)
 
 
 def _assert(condition: Any, message: str) -> None:

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 from clew.backend import dtypes
 from clew.compiler.capture import Capture
 from clew.compiler.checking import checked_replay
-from clew.compiler.module import OptimizedModule
 from clew.compiler.program import Mismatch
 from clew.compiler.trace import Trace, capture_call
 from clew.core.interception import installed
@@ -19,7 +18,6 @@ from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.errors import at_user_line
 from clew.forking import add_lock
-from clew.nn.modules.module import Module
 from clew.observer import active
 from clew.utils._pytree import tree_flatten
 
@@ -240,15 +238,6 @@ class Stance:
                 return function(*args, **kwargs)
 
         return inside  # type: ignore[return-value]  # it is called as the function is
-
-
-def compiled(target: Any, fullgraph: bool, limit: int | None, check: bool) -> Any:
-    """A function or module, compiled."""
-    if isinstance(target, OptimizedModule | CompiledFunction):
-        return target
-    if isinstance(target, Module):
-        return OptimizedModule(target, CompiledFunction(target, fullgraph, limit, check))
-    return CompiledFunction(target, fullgraph, limit, check)
 
 
 def not_captured(function: F, reason: str | None) -> F:

@@ -8,7 +8,6 @@ never the call.
 
 from __future__ import annotations
 
-import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -16,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from clew.backend import random as streams
 from clew.compiler.formulas import is_expanded
 from clew.compiler.graph import (
     ACCUMULATE,
@@ -38,6 +36,7 @@ from clew.compiler.graph import (
     Value,
     mapped,
 )
+from clew.compiler.side_effects import Clear, Written, random_position, strided_view
 from clew.core.inplace import apply_inplace
 from clew.core.interception import Interceptor
 from clew.core.node import AccumulateGrad
@@ -46,25 +45,11 @@ from clew.core.recording import OpNode
 from clew.core.state import local
 from clew.core.storage import Storage
 from clew.core.tensor import Tensor, tangents_of
-from clew.observer import Observer
 from clew.source import Place, describe, user_where
 
 
 class Refused(Exception):
     """Something cannot be captured; the text says what, and where."""
-
-
-class Written:
-    """A storage whose version is followed, so that a write that was not captured is noticed."""
-
-    __slots__ = ("captured", "storage", "untracked", "version")
-
-    def __init__(self, storage: Storage) -> None:
-        self.storage = storage
-        self.version = storage.version
-        # How many writes to it were captured.
-        self.captured = 0
-        self.untracked = storage.untracked
 
 
 class Capture(Interceptor):
@@ -89,7 +74,6 @@ class Capture(Interceptor):
         # For leaves that get a gradient: whether they had one before. None: it is cleared first.
         self.grad_before: dict[int, bool | None] = {}
         self.state_tensors: dict[int, Tensor] = {}
-        self.events = _Events(self)
         # Values on which a decision was captured.
         self.decided: set[Value | None] = set()
         # Inside of an optimizer's step, and the versions of all storages when it began.
@@ -268,7 +252,7 @@ class Capture(Interceptor):
         if kind == COMPUTE and any(v is not None and v.alias is not v for v in values):
             kind = VIEW
         self.graph.instructions.append(
-            Instruction(kind, op.name, op, *operands, values, where, is_random)
+            Instruction(kind, op.name, op, operands[0], operands[1], values, where, is_random)
         )
 
     def wrote(self, storage: Storage, before: int) -> None:
@@ -373,22 +357,25 @@ class Capture(Interceptor):
             return self._accumulate(node, grads)
         if not isinstance(node, OpNode) or local.state.grad_enabled:
             return super().run_node(node, grads)
-        if is_expanded(node.op):
-            count = len(self.graph.instructions)
-            results = super().run_node(node, grads)
-            if self.problem is None:
-                return results
-            # The formulas look at more than operations show: take them as one.
-            self.problem = None
-            del self.graph.instructions[count:]
-        return self._run_formulas(node, grads)
+        results = self._expanded(node, grads) if is_expanded(node.op) else None
+        return self._run_formulas(node, grads) if results is None else results
+
+    def _expanded(self, node: OpNode, grads: tuple[Any, ...]) -> Sequence[Any] | None:
+        """The formulas of a node, operation by operation; None if they look at more than those."""
+        count = len(self.graph.instructions)
+        results = super().run_node(node, grads)
+        if self.problem is None:
+            return results
+        self.problem = None
+        del self.graph.instructions[count:]
+        return None
 
     def _run_formulas(self, node: OpNode, grads: tuple[Any, ...]) -> Sequence[Any]:
         """One instruction for all formulas of a node, which may use kernels of their own."""
         state = local.state
-        pool = node.unpacked() if node.plan.captures else []
+        pool: list[Any] = node.unpacked() if node.plan.captures else []
         try:
-            operands = mapped((tuple(grads), list(pool)), self.operand)
+            operands: Any = mapped((tuple(grads), list(pool)), self.operand)
         except Refused as refused:
             self.refuse(f"the gradient of {node.op.name} takes {refused}", node._where)
             return super().run_node(node, grads)
@@ -399,8 +386,7 @@ class Capture(Interceptor):
         finally:
             state.intercept = self
         wanted = [
-            out if edge is not None else None
-            for edge, out in zip(node._edges, results, strict=False)
+            None if edge is None else out for edge, out in zip(node._edges, results, strict=False)
         ]
         arrays = [each._array for each in (*grads, *pool) if isinstance(each, Tensor)]
         values = self.results(wanted, arrays)
@@ -434,10 +420,10 @@ class Capture(Interceptor):
         # What is accumulated without a graph is no operation; with one it is an addition.
         result = super().run_node(node, grads)
         new = leaf._grad
-        if new is None or (have is not None and new is not have):
-            if new is None or id(new._array) not in self.values:
-                self.refuse("a gradient with a graph of its own", where)
-                return result
+        is_replaced = new is None or (have is not None and new is not have)
+        if is_replaced and (new is None or id(new._array) not in self.values):
+            self.refuse("a gradient with a graph of its own", where)
+            return result
         self.leaves[id(leaf)] = leaf
         self.grad_before.setdefault(id(leaf), have is not None)
         if have is not None and new is have:
@@ -492,85 +478,3 @@ class Capture(Interceptor):
                 writer = storage.writer or "a write that is not tracked"
                 return f"{writer} at {describe(storage.written_at)} was not captured"
         return None
-
-
-class Clear:
-    """Drops the gradients of some leaves."""
-
-    def __init__(self, leaves: list[Tensor]) -> None:
-        self.leaves = leaves
-
-    def __call__(self) -> None:
-        for leaf in self.leaves:
-            leaf._grad = None
-
-
-class _Events(Observer):
-    """What a capture learns of the library: steps of optimizers, which run as they are."""
-
-    def __init__(self, capture: Capture) -> None:
-        self.capture = weakref.ref(capture)
-
-    def _mine(self) -> Capture | None:
-        capture = self.capture()
-        if capture is None or capture.thread != threading.get_ident():
-            return None
-        return capture
-
-    def step_begins(self, optimizer: Any, has_closure: bool) -> None:
-        capture = self._mine()
-        if capture is None:
-            return
-        if has_closure:
-            capture.refuse("an optimizer's step with a closure")
-        elif optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks:
-            capture.refuse("hooks on an optimizer's step")
-        capture.suspend()
-
-    def step_ends(self, optimizer: Any) -> None:
-        capture = self._mine()
-        if capture is not None:
-            capture.resume(f"{type(optimizer).__name__}.step", optimizer.step)
-
-    def zero_grad(self, owner: Any) -> None:
-        capture = self._mine()
-        if capture is None or capture.depth or not sys._getframe(1).f_locals.get("set_to_none"):
-            return
-        if hasattr(owner, "param_groups"):
-            leaves = [each for group in owner.param_groups for each in group["params"]]
-        else:
-            leaves = list(owner.parameters())
-        capture.cleared(leaves)
-
-    def grad_set(self, tensor: Tensor, value: Tensor | None) -> None:
-        capture = self._mine()
-        if capture is None or capture.depth:
-            return
-        if value is None:
-            capture.cleared([tensor])
-        else:
-            capture.refuse("`.grad` is assigned")
-
-    def scheduler_steps(self, scheduler: Any) -> None:
-        capture = self._mine()
-        if capture is None or capture.depth:
-            return
-        caller = sys._getframe(1).f_locals
-        if caller.get("epoch") is not None or "metrics" in caller:
-            capture.refuse("a scheduler's step with an argument")
-        capture.graph.instructions.append(
-            Instruction(CALL, "scheduler.step", scheduler.step, (), {}, (), user_where())
-        )
-
-
-def random_position() -> Any:
-    """Where the default random stream is."""
-    return streams.default_generator._moves
-
-
-def strided_view(
-    array: np.ndarray, *, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
-) -> np.ndarray:
-    """The elements from an offset on, with a shape and strides in bytes."""
-    start = np.lib.stride_tricks.as_strided(array.reshape(-1)[offset:], shape, strides)
-    return start

@@ -76,6 +76,6 @@ def _compare(what: str, mine: np.ndarray, right: np.ndarray) -> None:
         bound = TOLERANCES.get(right.dtype.name, 1e-4)
         wide = [each.astype(np.complex128 if each.dtype.kind == "c" else np.float64)
                 for each in (mine, right)]  # fmt: skip
-        same = bool(np.allclose(*wide, rtol=bound, atol=bound, equal_nan=True))
+        same = bool(np.allclose(wide[0], wide[1], bound, bound, equal_nan=True))
     if not same:
         raise Differs(f"{what}: compiled and eager values differ" + at_user_line())

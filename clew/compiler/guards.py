@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,8 @@ class Reached:
         self.in_lists: list[tuple[list[Any], tuple[Any, ...], str]] = []
         self.in_cells: list[tuple[Any, Any, str]] = []
         self.lengths: list[tuple[Any, int, str]] = []
+        # The hooks of modules, which are counted as changes of theirs.
+        self.hooks: list[tuple[Any, tuple[Any, ...], str]] = []
         self.changes = module_changes.count()
         self._seen: dict[int, Any] = {}
         self._count = 0
@@ -113,8 +115,8 @@ class Reached:
                 continue
             self.in_modules.append((own, key, each, f"{path}.{key}"))
             if key.endswith("_hooks") or key.startswith("_backward"):
-                if each:
-                    self.lengths.append((each, len(each), f"{path}.{key}"))
+                if each is not None:
+                    self.hooks.append((each, tuple(each), f"{path}.{key}"))
             else:
                 yield each, f"{path}.{key}"
         yield from self._class(type(module), path)
@@ -220,12 +222,11 @@ class Reached:
                 now = found.get(key, _MISSING)
                 if now is not value and not _same(now, value):
                     return name
+            for hooks, ids, name in self.hooks:
+                if tuple(hooks) != ids:
+                    return name
             self.changes = count
         return None
-
-    def forget(self, names: Callable[[str], bool]) -> None:
-        """Leave out what the library itself keeps count of."""
-        self.in_dicts = [each for each in self.in_dicts if not names(each[3])]
 
 
 class _ClassAttribute:

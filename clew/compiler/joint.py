@@ -273,7 +273,7 @@ def replayed_again(
     function: Callable[..., Any], args: Any, kwargs: Any, flatten: Callable[[Any], list[Tensor]],
     written: list[np.ndarray], stream: Any,
 ) -> Callable[[], list[Tensor]]:  # fmt: skip
-    """Runs a function once more as it ran: its results, while state and streams stay as they are."""
+    """Runs a function once more as it ran: its results; state and streams stay as they are."""
 
     def again() -> list[Tensor]:
         copies = [(array, array.copy()) for array in written]

@@ -216,6 +216,10 @@ class Program:
         kernel = self.name(instruction.detail.ufunc, "kernel")
         arguments = ", ".join(self.text(each) for each in instruction.inputs)
         self._assign(instruction, f"{kernel}({arguments})", len(instruction.outputs) > 1)
+        for out in instruction.outputs:
+            if out is not None and not out.shape:
+                # NumPy gives numbers for what has no dimensions.
+                self._line(f"v{out.number} = {self.name(np.asarray, 'asarray')}(v{out.number})")
 
     def _accumulate(self, instruction: Instruction) -> None:
         leaf = self.name(instruction.detail, "state")

@@ -15,6 +15,7 @@ from clew.compiler.capture import Capture
 from clew.compiler.graph import CHECK, GRAD, INPUT, STATE, Value
 from clew.compiler.guards import Reached, TooMuch
 from clew.compiler.joint import CompiledNode, Joint, capture_backward, replayed_again
+from clew.compiler.library_events import LibraryEvents
 from clew.compiler.passes import optimize
 from clew.compiler.program import Mismatch, Program
 from clew.core import interception
@@ -46,7 +47,7 @@ class SpentNode(Node):
         self._where = where
         self._seq = 0
         self.module_path = None
-        self.freed = Freed(where)  # type: ignore[arg-type]  # unknown places are described as such
+        self.freed = Freed(where)
 
     def apply_tensors(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
         raise backward_twice(self, self.freed)
@@ -284,8 +285,8 @@ def capture_call(
     """Run a call and compile it: its result, and a trace or the reason why there is none."""
     try:
         reached = _walked(function, roots)
-    except TooMuch as problem:
-        return function(*args, **kwargs), None, str(problem)
+    except TooMuch as too_much:
+        return function(*args, **kwargs), None, str(too_much)
     capture = Capture()
     capture.given(tensors)
     for tensor in reached.tensors.values():
@@ -294,7 +295,8 @@ def capture_call(
         capture.refuse("an argument is also state of the function")
     outside = _outside_state()
     start = next_sequence_number()
-    with observer.observing(capture.events):
+    events = LibraryEvents(capture)
+    with observer.observing(events):
         interception.install(capture)
         try:
             result = function(*args, **kwargs)
@@ -360,15 +362,21 @@ def _walked(function: Callable[..., Any], roots: Sequence[Any]) -> Reached:
     return reached
 
 
+def _numpy_position() -> Any:
+    """How far NumPy's global random stream is."""
+    state: Any = np.random.get_state()
+    return state[1].tobytes(), state[2]
+
+
 def _outside_state() -> Any:
     """The random streams of Python and NumPy."""
-    return random.getstate(), np.random.get_state()[2]
+    return random.getstate(), _numpy_position()
 
 
 def _changed_outside(before: Any) -> str | None:
     if random.getstate() != before[0]:
         return "random numbers are drawn with Python's random"
-    return "random numbers are drawn with NumPy" if np.random.get_state()[2] != before[1] else None
+    return "random numbers are drawn with NumPy" if _numpy_position() != before[1] else None
 
 
 def _outputs_of(

@@ -6,7 +6,7 @@ from clew.compiler.graph import VIEW, Graph, Value
 
 
 def merge_views(graph: Graph) -> None:
-    """Replace each view by a value that lies in the same memory in the same way, if there is one."""
+    """Replace each view by a value that lies in the same memory in the same way."""
     known: dict[tuple[object, ...], Value] = {}
     same: dict[Value, Value] = {}
     for value in graph.values:

