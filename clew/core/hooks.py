@@ -22,6 +22,7 @@ class RemovableHandle:
     _next_id = itertools.count().__next__
 
     def __init__(self, hooks: OrderedDict[int, Any]) -> None:
+        module_changes.note()
         self.id = RemovableHandle._next_id()
         self.hooks_dict_ref = weakref.ref(hooks)
 
@@ -42,7 +43,6 @@ class Hooks(OrderedDict[int, Any]):
     """Hooks by id, in order of registration."""
 
     def add(self, hook: Any) -> RemovableHandle:
-        module_changes.note()
         handle = RemovableHandle(self)
         self[handle.id] = hook
         return handle
