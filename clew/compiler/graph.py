@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from clew.core.state import local
 from clew.source import Place, describe
 
 # Where a value comes from.
@@ -73,7 +74,10 @@ class Value:
 class Instruction:
     """One step of a graph: operands are values, numbers, or nested tuples, lists and dicts."""
 
-    __slots__ = ("detail", "inputs", "is_random", "kind", "name", "outputs", "params", "where")
+    __slots__ = (
+        "detail", "grad_enabled", "inputs", "is_random", "kind", "name", "outputs", "params",
+        "where",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -96,6 +100,8 @@ class Instruction:
         self.where = where
         # Whether it moves a random stream: then it runs in its place, always.
         self.is_random = is_random
+        # The grad mode in which it was captured: some operations keep more where it is on.
+        self.grad_enabled = local.state.grad_enabled
 
     @property
     def has_effect(self) -> bool:

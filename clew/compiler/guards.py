@@ -22,6 +22,7 @@ from clew.core import module_changes
 from clew.core.tensor import Tensor
 from clew.nn.modules.module import Module
 from clew.optim.lr_scheduler.base import LRScheduler
+from clew.ops.create.random import Generator
 from clew.optim.optimizer import Optimizer
 
 _SCALARS = (bool, int, float, complex, str, bytes, type(None))
@@ -177,7 +178,7 @@ class Reached:
 
     def _object(self, value: Any, path: str) -> Iterator[tuple[Any, str]]:
         kind = type(value)
-        if _is_own(kind.__module__) or isinstance(value, type | types.ModuleType | np.ndarray):
+        if isinstance(value, type | types.ModuleType | np.ndarray | Generator):
             return
         own = getattr(value, "__dict__", None)
         if isinstance(own, dict):
@@ -253,7 +254,10 @@ def _same(now: Any, then: Any) -> bool:
 
 
 def _is_own(module: str | None) -> bool:
-    return module is not None and module.partition(".")[0] in _OWN_PACKAGES
+    """Whether code is the library's (its programs are users like any other), or NumPy's."""
+    if module is None or module.startswith(("clew.bench", "clew.gallery")):
+        return False
+    return module.partition(".")[0] in _OWN_PACKAGES
 
 
 @functools.cache

@@ -44,6 +44,10 @@ from clew.kernels.compiled.copies import copy_into
 from clew.kernels.compiled.threaded_ufuncs import threaded
 
 
+# Instructions that run code which may look at grad mode.
+_IN_GRAD_MODE = frozenset({BACKWARD, CALL, COMPUTE, DRAW, WRITE})
+
+
 class Mismatch(Exception):
     """What a replay computes is not what was captured: another branch, or another shape."""
 
@@ -77,9 +81,13 @@ class Program:
     def _emit(self) -> None:
         self.lines.append("def run(inputs):")
         graph = self.graph
+        grad_enabled = False
         for place, instruction in enumerate(graph.instructions):
             for value in instruction.reads():
                 self._load(value)
+            if instruction.kind in _IN_GRAD_MODE and instruction.grad_enabled != grad_enabled:
+                grad_enabled = instruction.grad_enabled
+                self._line(f"{self.name(local, 'local')}.state.grad_enabled = {grad_enabled}")
             self._statement(instruction)
             self._free(instruction, place)
         for value in graph.results:
