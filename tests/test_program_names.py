@@ -41,7 +41,8 @@ def test_compile_is_called_as_programs_call_it() -> None:
     assert clew.compiler.disable(double)(x)[0] == 2
     assert clew.compiler.disable(recursive=False)(double)(x)[0] == 2
     assert clew._dynamo.allow_in_graph(double) is double
-    assert clew._dynamo.optimize("inductor")(double) is double
+    assert clew._dynamo.optimize("eager")(double) is double
+    assert clew._dynamo.optimize("inductor")(double)(x)[0] == 2
     assert not clew.compiler.is_compiling()
     with clew.compiler.set_stance("force_eager"):
         clew.compiler.reset()

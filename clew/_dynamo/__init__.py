@@ -9,6 +9,7 @@ from clew._dynamo.eval_frame import OptimizedModule
 from clew.compiler import (
     allow_in_graph,
     assume_constant_result,
+    compile,
     disable,
     is_compiling,
     list_backends,
@@ -26,13 +27,13 @@ __all__ = [
 
 
 def is_dynamo_supported() -> bool:
-    """Whether programs can be compiled: no."""
-    return False
+    """Whether programs can be compiled."""
+    return True
 
 
-def optimize(*args: Any, **kwargs: Any) -> Any:
-    """A decorator that returns the function itself."""
-    return disable()
+def optimize(backend: Any = "inductor", *, nopython: bool = False, **kwargs: Any) -> Any:
+    """A decorator that compiles a function: PyTorch's older name of `compile`."""
+    return compile(backend=backend, fullgraph=nopython)
 
 
 optimize_assert = optimize
@@ -40,7 +41,7 @@ optimize_assert = optimize
 
 def run(fn: Any = None) -> Any:
     """The function itself."""
-    return disable(fn)
+    return fn
 
 
 def disallow_in_graph(fn: Any) -> Any:
@@ -53,12 +54,12 @@ forbid_in_graph = disallow_in_graph
 
 def register_backend(compiler_fn: Any = None, name: str | None = None, tags: Any = ()) -> Any:
     """The function itself: no backend is ever called."""
-    return disable(compiler_fn)
+    return (lambda function: function) if compiler_fn is None else compiler_fn
 
 
 def explain(f: Any, *extra_args: Any, **extra_kwargs: Any) -> Any:
     """Raises: there are no graphs to explain."""
-    raise NotImplementedError("torch._dynamo.explain: clew has no compiler, and makes no graphs")
+    raise NotImplementedError("torch._dynamo.explain: clew.compile(f).explain() tells what it does")
 
 
 def graph_break(msg: str = "") -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable
@@ -11,10 +10,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+import numpy as np
+
 from clew.autograd.mode import no_grad
 from clew.backend import dtypes
 from clew.backend.device import device as parse_device
-from clew.core.tensor import Tensor
+from clew.core.tensor import Tensor, of_values
 from clew.observer import active
 from clew.ops.create.constants import full
 from clew.source import user_stacklevel
@@ -289,12 +290,13 @@ class GradScaler:
             scale.mul_(self._backoff_factor)
             tracker.fill_(0)
             return
-        if tracker.item() + 1 < self._growth_interval:
+        interval = self._growth_interval
+        if of_values(lambda count: int(count) + 1 < interval, tracker):
             tracker.add_(1)
             return
         tracker.fill_(0)
         grown = scale * self._growth_factor
-        if math.isfinite(grown.item()):
+        if of_values(lambda value: bool(np.isfinite(value)), grown):
             scale.copy_(grown)
 
     # -- settings ------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any
 
 from clew.compiler import api, optimized_module
 from clew.compiler.module import ModuleCall
-from clew.core.state import local
+from clew.core.interception import is_capturing
 from clew.nn.modules.module import Module
 
 __all__ = [
@@ -141,12 +141,7 @@ def list_backends(exclude_tags: Any = ()) -> list[str]:
 
 def is_compiling() -> bool:
     """Whether the call that runs is being captured."""
-    link = local.state.intercept
-    while link is not None:
-        if getattr(link, "captures", False):
-            return True
-        link = link.outer
-    return False
+    return is_capturing()
 
 
 def is_dynamo_compiling() -> bool:

@@ -23,6 +23,8 @@ from clew.utils._pytree import tree_flatten
 
 # How many traces a function may have before it runs eagerly for good.
 RECOMPILE_LIMIT = 8
+# How often calls of one kind are captured in vain before they run eagerly.
+ATTEMPTS = 2
 # With `check=True`, how many replays are compared with an eager run.
 CHECKED_REPLAYS = 3
 
@@ -70,6 +72,7 @@ class CompiledFunction:
         self._traces: dict[Key, list[Trace]] = {}
         # Calls of this kind run eagerly: they cannot be captured, or there were too many traces.
         self._eager: dict[Key, str] = {}
+        self._refused: dict[Key, int] = {}
         self._lock = add_lock(self, "_lock", threading.Lock)
         _ALL.add(self)
 
@@ -119,7 +122,10 @@ class CompiledFunction:
         event.trace, event.problem = trace, problem
         with self._lock:
             if trace is None:
-                self._give_up(key, problem or "it cannot be captured")
+                # State that the first call makes is there in the second one.
+                self._refused[key] = self._refused.get(key, 0) + 1
+                if self._refused[key] >= ATTEMPTS or self.fullgraph:
+                    self._give_up(key, problem or "it cannot be captured")
             else:
                 self._traces.setdefault(key, []).insert(0, trace)
         return result
@@ -151,6 +157,7 @@ class CompiledFunction:
         with self._lock:
             self._traces.clear()
             self._eager.clear()
+            self._refused.clear()
             self.events.clear()
 
 

@@ -8,7 +8,7 @@ never the call.
 
 from __future__ import annotations
 
-import threading
+import sys
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -25,175 +25,30 @@ from clew.compiler.graph import (
     COMPUTED,
     CONSTANT,
     DRAW,
-    GRAD,
-    INPUT,
-    STATE,
     STORE,
     VIEW,
     WRITE,
-    Graph,
     Instruction,
     Value,
     mapped,
 )
-from clew.compiler.side_effects import Clear, Written, random_position, strided_view
+from clew.compiler.known_values import KnownValues, Refused
+from clew.compiler.side_effects import (
+    random_position,
+)
 from clew.core.inplace import apply_inplace
-from clew.core.interception import Interceptor
 from clew.core.node import AccumulateGrad
 from clew.core.op import Op
 from clew.core.recording import OpNode
 from clew.core.state import local
-from clew.core.storage import Storage
-from clew.core.tensor import Tensor, tangents_of
-from clew.source import Place, describe, user_where
+from clew.core.tensor import Tensor
+from clew.source import INTERNAL_PACKAGES, Place, user_where
 
 
-class Refused(Exception):
-    """Something cannot be captured; the text says what, and where."""
-
-
-class Capture(Interceptor):
+class Capture(KnownValues):
     """The interceptor that writes down what runs."""
 
     captures = True
-
-    def __init__(self) -> None:
-        self.graph = Graph()
-        self.problem: str | None = None
-        self.thread = threading.get_ident()
-        # Arrays by identity, which are kept so that no other gets their place.
-        self.values: dict[int, Value] = {}
-        self.arrays: list[Any] = []
-        self.storages: dict[int, Written] = {}
-        # The version that each storage had before the call, for those that were there.
-        self.before: dict[int, Written] = {}
-        # The tensors that were made in this call: none may outlive it unnoticed.
-        self.made: list[weakref.ref[Tensor]] = []
-        # Leaves whose gradient was given or taken.
-        self.leaves: dict[int, Tensor] = {}
-        # For leaves that get a gradient: whether they had one before. None: it is cleared first.
-        self.grad_before: dict[int, bool | None] = {}
-        self.state_tensors: dict[int, Tensor] = {}
-        # Values on which a decision was captured.
-        self.decided: set[Value | None] = set()
-        # Inside of an optimizer's step, and the versions of all storages when it began.
-        self.depth = 0
-        self.versions: dict[int, int] = {}
-
-    # -- what is there before the call ---------------------------------------------------------
-
-    def given(self, tensors: Sequence[Tensor]) -> None:
-        """The tensors among the arguments."""
-        for place, tensor in enumerate(tensors):
-            self.know(tensor, INPUT, place)
-
-    def known_before(self, tensor: Tensor) -> None:
-        """A tensor that the function can reach: a parameter, a buffer, a global."""
-        self.know(tensor, STATE, tensor)
-
-    def know(self, tensor: Tensor, kind: str, source: Any) -> None:
-        array = tensor._array
-        if id(array) not in self.values:
-            alias = self._overlapping(array)
-            self.put(array, self.graph.new_value(array, kind, source, alias))
-        if kind == STATE:
-            self.state_tensors[id(tensor)] = tensor
-        self.follow(tensor._storage, before=True)
-        grad = tensor._grad
-        if grad is not None and id(grad._array) not in self.values:
-            holder = tensor
-            self.put(grad._array, self.graph.new_value(grad._array, GRAD, holder))
-            self.follow(grad._storage, before=True)
-
-    def _overlapping(self, array: np.ndarray) -> Value | None:
-        """A value that lies in the same memory, if there is one: tied weights, views as state."""
-        if array.base is None and array.flags.owndata:
-            return None
-        for other in self.arrays:
-            if np.may_share_memory(array, other):
-                return self.values[id(other)]
-        return None
-
-    def put(self, array: np.ndarray, value: Value) -> Value:
-        self.values[id(array)] = value
-        self.arrays.append(array)
-        return value
-
-    def follow(self, storage: Storage, before: bool = False) -> None:
-        if id(storage) not in self.storages:
-            self.storages[id(storage)] = Written(storage)
-            if before:
-                self.before[id(storage)] = Written(storage)
-
-    # -- refusing --------------------------------------------------------------------------------
-
-    def refuse(self, reason: str, where: Place | None = None) -> None:
-        """End the capture; the first reason counts."""
-        if self.problem is None:
-            self.problem = f"{reason} at {describe(where or user_where())}"
-
-    # -- operands --------------------------------------------------------------------------------
-
-    def operand(self, leaf: Any) -> Any:
-        """A leaf of an operation's arguments as the graph has it."""
-        if isinstance(leaf, Tensor):
-            if leaf._is_lifted or tangents_of(leaf):
-                raise Refused("a tensor of a function transform")
-            self.follow(leaf._storage)
-            return self.value_of(leaf._array)
-        if isinstance(leaf, np.ndarray):
-            return self.value_of(leaf)
-        return leaf
-
-    def value_of(self, array: np.ndarray) -> Value:
-        value = self.values.get(id(array))
-        if value is not None:
-            return value
-        source: Any = array
-        while type(source.base) is np.ndarray:
-            source = source.base
-            known = self.values.get(id(source))
-            if known is not None and source.dtype == array.dtype:
-                return self._view_by_address(known, source, array)
-        raise Refused(f"an array {array.dtype}{list(array.shape)} whose origin is not known")
-
-    def _view_by_address(self, known: Value, source: np.ndarray, array: np.ndarray) -> Value:
-        """A view that no operation made: its place in the memory of a value that is known."""
-        offset = (array.ctypes.data - source.ctypes.data) // array.itemsize
-        value = self.put(array, self.graph.new_value(array, COMPUTED, alias=known))
-        self.graph.instructions.append(
-            Instruction(
-                VIEW, "as_strided", strided_view, (known,),
-                {"shape": array.shape, "strides": array.strides, "offset": offset}, (value,),
-                user_where(),
-            )
-        )  # fmt: skip
-        return value
-
-    def results(self, outs: Sequence[Any], operands: Sequence[Any]) -> tuple[Value | None, ...]:
-        """The values of what an operation returned."""
-        values: list[Value | None] = []
-        for out in outs:
-            if out is None:
-                values.append(None)
-                continue
-            array = out._array
-            have = self.values.get(id(array))
-            if have is not None:
-                values.append(have)
-                continue
-            alias = None
-            for other in operands:
-                if isinstance(other, np.ndarray) and np.may_share_memory(array, other):
-                    alias = self.values.get(id(other))
-                    break
-            for earlier, before in zip(outs, values, strict=False):
-                if before is not None and np.may_share_memory(array, earlier._array):
-                    alias = before
-            values.append(self.put(array, self.graph.new_value(array, COMPUTED, alias=alias)))
-            self.follow(out._storage)
-            self.made.append(weakref.ref(out))
-        return tuple(values)
 
     # -- operations ------------------------------------------------------------------------------
 
@@ -255,13 +110,6 @@ class Capture(Interceptor):
             Instruction(kind, op.name, op, operands[0], operands[1], values, where, is_random)
         )
 
-    def wrote(self, storage: Storage, before: int) -> None:
-        """A captured write: its part in the storage's version is explained."""
-        record = self.storages.get(id(storage))
-        if record is not None:
-            record.version += storage.version - before
-            record.captured += storage.version - before
-
     # -- what happens without operations -----------------------------------------------------------
 
     def constant(self, tensor: Tensor) -> None:
@@ -278,23 +126,25 @@ class Capture(Interceptor):
                 Instruction(COMPUTE, "constant", np.copy, (kept,), {}, (value,), user_where())
             )
 
-    def read(self, tensor: Tensor, how: str) -> None:
+    def read(self, tensor: Tensor, how: str, number: Any = None) -> Any:
         """Values leave for Python."""
         if self.problem is not None:
-            return
+            return number
         where = user_where()
         if how == "memory":
             self.refuse("memory of a tensor is given to NumPy", where)
-            return
+            return number
         try:
             value = self.operand(tensor)
         except Refused as refused:
             self.refuse(f"a value is read of {refused}", where)
-            return
+            return number
         expected = tensor._array.tobytes()
-        self.graph.instructions.append(
-            Instruction(CHECK, how, (np.ndarray.tobytes, expected), (value,), {}, (), where)
-        )
+        check = Instruction(CHECK, how, (np.ndarray.tobytes, expected), (value,), {}, (), where)
+        self.graph.instructions.append(check)
+        # Numbers that the library reads are used, one way or another.
+        is_asked = sys._getframe(2).f_globals.get("__package__") not in INTERNAL_PACKAGES
+        return self.readings.give(number, value, check) if is_asked else number
 
     def decide(self, function: Callable[..., Any], tensors: tuple[Any, ...]) -> Any:
         result = function(*[tensor._array for tensor in tensors])
@@ -357,32 +207,40 @@ class Capture(Interceptor):
             return self._accumulate(node, grads)
         if not isinstance(node, OpNode) or local.state.grad_enabled:
             return super().run_node(node, grads)
-        results = self._expanded(node, grads) if is_expanded(node.op) else None
-        return self._run_formulas(node, grads) if results is None else results
+        if all(grad is None for grad in grads):
+            return super().run_node(node, grads)
+        # Once: what was saved through hooks (checkpoints) may be unpacked only once.
+        pool: list[Any] = node.unpacked() if node.plan.captures else []
+        g = grads[0] if node.op.outputs == 1 else grads
+        if any(isinstance(each, Tensor) and each._is_lifted for each in (*grads, *pool)):
+            # Inside vmap: its rules run operations that are captured.
+            return node.apply_formulas(g, pool)
+        results = self._expanded(node, g, pool) if is_expanded(node.op) else None
+        return self._run_formulas(node, grads, pool) if results is None else results
 
-    def _expanded(self, node: OpNode, grads: tuple[Any, ...]) -> Sequence[Any] | None:
+    def _expanded(self, node: OpNode, g: Any, pool: list[Any]) -> Sequence[Any] | None:
         """The formulas of a node, operation by operation; None if they look at more than those."""
         count = len(self.graph.instructions)
-        results = super().run_node(node, grads)
+        results = node.apply_formulas(g, pool)
         if self.problem is None:
             return results
         self.problem = None
         del self.graph.instructions[count:]
         return None
 
-    def _run_formulas(self, node: OpNode, grads: tuple[Any, ...]) -> Sequence[Any]:
+    def _run_formulas(self, node: OpNode, grads: tuple[Any, ...], pool: list[Any]) -> Sequence[Any]:
         """One instruction for all formulas of a node, which may use kernels of their own."""
         state = local.state
-        pool: list[Any] = node.unpacked() if node.plan.captures else []
+        g = grads[0] if node.op.outputs == 1 else grads
         try:
             operands: Any = mapped((tuple(grads), list(pool)), self.operand)
         except Refused as refused:
             self.refuse(f"the gradient of {node.op.name} takes {refused}", node._where)
-            return super().run_node(node, grads)
+            return node.apply_formulas(g, pool)
         drawn = random_position()
         state.intercept = self.outer
         try:
-            results = node.apply_tensors(grads)
+            results = node.apply_formulas(g, pool)
         finally:
             state.intercept = self
         wanted = [
@@ -424,8 +282,12 @@ class Capture(Interceptor):
         if is_replaced and (new is None or id(new._array) not in self.values):
             self.refuse("a gradient with a graph of its own", where)
             return result
-        self.leaves[id(leaf)] = leaf
-        self.grad_before.setdefault(id(leaf), have is not None)
+        if id(leaf) not in self.places and id(leaf) not in self.state_tensors:
+            self._accumulate_inside(g, total, new, where)
+            return result
+        if id(leaf) in self.state_tensors:
+            self.leaves[id(leaf)] = leaf
+            self.grad_before.setdefault(id(leaf), have is not None)
         if have is not None and new is have:
             self.wrote(have._storage, version)
             outputs: tuple[Value | None, ...] = ()
@@ -433,19 +295,20 @@ class Capture(Interceptor):
             outputs = self.results((new,), ())
             total = None
         self.graph.instructions.append(
-            Instruction(ACCUMULATE, "grad", leaf, (g, total), {}, outputs, where)
+            Instruction(ACCUMULATE, "grad", self.holder(leaf), (g, total), {}, outputs, where)
         )
         return result
 
-    def cleared(self, leaves: list[Tensor]) -> None:
-        """The gradients of these leaves are dropped."""
-        if self.problem is not None:
+    def _accumulate_inside(
+        self, g: Value, total: Value | None, new: Any, where: Place | None
+    ) -> None:
+        """The gradient of a leaf that the call has made itself: memory like any other."""
+        if total is not None:
+            self.refuse("gradients are accumulated in a tensor that the call makes", where)
             return
-        for leaf in leaves:
-            self.leaves[id(leaf)] = leaf
-            self.grad_before.setdefault(id(leaf), None)
+        values = self.results((new,), ())
         self.graph.instructions.append(
-            Instruction(CALL, "zero_grad", Clear(leaves), (), {}, (), user_where())
+            Instruction(COMPUTE, "grad", np.copy, (g,), {}, values, where)
         )
 
     # -- what runs as it is ----------------------------------------------------------------------
@@ -467,14 +330,3 @@ class Capture(Interceptor):
             record = self.storages[key]
             record.version += record.storage.version - version
         self.graph.instructions.append(Instruction(CALL, name, function, (), {}, (), user_where()))
-
-    # -- the end ---------------------------------------------------------------------------------
-
-    def unexplained(self) -> str | None:
-        """The write that was not captured, if there is one."""
-        for record in self.storages.values():
-            storage = record.storage
-            if storage.version != record.version or storage.untracked is not record.untracked:
-                writer = storage.writer or "a write that is not tracked"
-                return f"{writer} at {describe(storage.written_at)} was not captured"
-        return None

@@ -21,8 +21,8 @@ from clew.compiler.module import ModuleCall
 from clew.core import module_changes
 from clew.core.tensor import Tensor
 from clew.nn.modules.module import Module
-from clew.optim.lr_scheduler.base import LRScheduler
 from clew.ops.create.random import Generator
+from clew.optim.lr_scheduler.base import LRScheduler
 from clew.optim.optimizer import Optimizer
 
 _SCALARS = (bool, int, float, complex, str, bytes, type(None))

@@ -103,7 +103,7 @@ class CompiledNode(Node):
             np.zeros(*meta) if grad is None else grad._array
             for grad, meta in zip(grads, self.joint.metas, strict=True)
         ]
-        arrays = self.joint.program.run([*self.saved, *seeds])
+        arrays = self.joint.program.run([*self.saved, *seeds], ())
         return [
             wrap(array) if reached & given else None
             for array, reached in zip(arrays, self.joint.reached, strict=True)

@@ -7,7 +7,7 @@ The text of the function is part of `explain()`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,6 @@ from clew.core.tensor import Tensor, wrap
 from clew.kernels.compiled.copies import copy_into
 from clew.kernels.compiled.threaded_ufuncs import threaded
 
-
 # Instructions that run code which may look at grad mode.
 _IN_GRAD_MODE = frozenset({BACKWARD, CALL, COMPUTE, DRAW, WRITE})
 
@@ -53,7 +52,11 @@ class Mismatch(Exception):
 
 
 class Program:
-    """The function that replays a graph: `run(inputs)` gives the arrays of its results."""
+    """The function that replays a graph.
+
+    `run(inputs, given)` gives the arrays of its results. `given` are the tensors whose arrays the
+    inputs are: some of them get gradients.
+    """
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -66,7 +69,7 @@ class Program:
         self.source = "\n".join(self.lines)
         space = dict(self.names)
         exec(compile(self.source, "<clew.compile>", "exec"), space)
-        self.run: Callable[[list[np.ndarray]], tuple[Any, ...]] = space["run"]
+        self.run: Callable[[list[np.ndarray], Sequence[Tensor]], tuple[Any, ...]] = space["run"]
 
     # -- text ------------------------------------------------------------------------------------
 
@@ -79,7 +82,7 @@ class Program:
         return self._by_id[key]
 
     def _emit(self) -> None:
-        self.lines.append("def run(inputs):")
+        self.lines.append("def run(inputs, given):")
         graph = self.graph
         grad_enabled = False
         for place, instruction in enumerate(graph.instructions):
@@ -230,7 +233,8 @@ class Program:
                 self._line(f"v{out.number} = {self.name(np.asarray, 'asarray')}(v{out.number})")
 
     def _accumulate(self, instruction: Instruction) -> None:
-        leaf = self.name(instruction.detail, "state")
+        holder = instruction.detail
+        leaf = f"given[{holder}]" if isinstance(holder, int) else self.name(holder, "state")
         g, total = instruction.inputs
         if total is not None:
             add = self.name(add_gradient, "add_gradient")

@@ -46,3 +46,12 @@ def strided_view(
     """The elements from an offset on, with a shape and strides in bytes."""
     start = np.lib.stride_tricks.as_strided(array.reshape(-1)[offset:], shape, strides)
     return start
+
+
+def likeness(tensor: Tensor) -> tuple[Any, ...]:
+    """What must stay the same of a tensor that a trace refers to, besides its values."""
+    array = tensor._array
+    node = tensor._node
+    is_leaf = node is None or node.is_accumulator
+    has_hooks = node is not None and node._extras is not None
+    return array.shape, array.dtype, array.strides, tensor._requires_grad, is_leaf, has_hooks

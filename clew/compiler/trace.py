@@ -12,12 +12,14 @@ import numpy as np
 from clew import observer
 from clew.backend import random as streams
 from clew.compiler.capture import Capture
-from clew.compiler.graph import CHECK, GRAD, INPUT, STATE, Value
+from clew.compiler.graph import CHECK, GRAD, INPUT, STATE, Instruction, Value
 from clew.compiler.guards import Reached, TooMuch
 from clew.compiler.joint import CompiledNode, Joint, capture_backward, replayed_again
 from clew.compiler.library_events import LibraryEvents
 from clew.compiler.passes import optimize
 from clew.compiler.program import Mismatch, Program
+from clew.compiler.read_numbers import plain, reading_of
+from clew.compiler.side_effects import likeness
 from clew.core import interception
 from clew.core.node import Node, restore
 from clew.core.state import local
@@ -25,7 +27,7 @@ from clew.core.storage import Storage, next_sequence_number
 from clew.core.tensor import Tensor
 from clew.errors import Freed, backward_twice
 from clew.source import Place, user_where
-from clew.utils._pytree import tree_flatten, tree_unflatten
+from clew.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 # Operations whose result has another shape for other values.
 DATA_DEPENDENT = frozenset({
@@ -63,7 +65,7 @@ class Output:
 
     def __init__(self, kind: str, constant: Any = None, result: int = -1) -> None:
         # "constant" (any object), "input" (the tensor given), "state" (a tensor that was there),
-        # "made" (a new tensor around a result of the program)
+        # "made" (a new tensor around a result of the program), "number" (that is read from one)
         self.kind = kind
         self.constant = constant
         self.result = result
@@ -155,7 +157,7 @@ class Trace:
         undo = self._undo(tensors) if self.may_fail else None
         grad_enabled, state.grad_enabled = state.grad_enabled, False
         try:
-            arrays = self.program.run([tensor._array for tensor in tensors])
+            arrays = self.program.run([tensor._array for tensor in tensors], tensors)
         except Mismatch:
             if undo is not None:
                 undo()
@@ -208,6 +210,8 @@ class Trace:
                 result._node = SpentNode(result._array, output.where)
                 result._requires_grad = True
             return result
+        if output.kind == "number":
+            return arrays[output.result].item()
         return tensors[output.result] if output.kind == "input" else output.constant
 
     def _undo(self, tensors: Sequence[Tensor]) -> Callable[[], None]:
@@ -248,31 +252,23 @@ class _State:
     def __init__(self, tensor: Tensor, capture: Capture) -> None:
         self.tensor = tensor
         self.array = tensor._array
-        self.like = _likeness(tensor)
+        self.like = likeness(tensor)
         # Whether `.grad` must be there before the call (True), must not (False), or is cleared.
         self.needs_grad = capture.grad_before.get(id(tensor))
 
     def holds(self) -> bool:
         tensor = self.tensor
         if tensor._array is not self.array or tensor._requires_grad is not self.like[3]:
-            if _likeness(tensor) != self.like:
+            if likeness(tensor) != self.like:
                 return False
             self.array = tensor._array
         needs = self.needs_grad
         return needs is None or (tensor._grad is not None) is needs
 
     def why(self) -> str:
-        if _likeness(self.tensor) != self.like:
+        if likeness(self.tensor) != self.like:
             return "a parameter or buffer has another shape, dtype or requires_grad"
         return "a gradient " + ("is missing" if self.needs_grad else "was not there before")
-
-
-def _likeness(tensor: Tensor) -> tuple[Any, ...]:
-    array = tensor._array
-    node = tensor._node
-    is_leaf = node is None or node.is_accumulator
-    has_hooks = node is not None and node._extras is not None
-    return array.shape, array.dtype, array.strides, tensor._requires_grad, is_leaf, has_hooks
 
 
 def capture_call(
@@ -302,13 +298,15 @@ def capture_call(
             result = function(*args, **kwargs)
         finally:
             interception.remove(capture)
+            capture.readings.stop()
     try:
         trace, problem = _finished(function, capture, reached, result, tensors, start, outside)
     except Exception as error:
         # The call itself is done, and its result is right: it is only not compiled. (Such is the
         # backward of an operation that has none.)
-        return result, None, f"compiling it raises {type(error).__name__}: {first_line(error)}"
-    return result, trace, problem
+        trace = None
+        problem = f"compiling it raises {type(error).__name__}: {first_line(error)}"
+    return (tree_map(plain, result) if capture.readings.all else result), trace, problem
 
 
 def first_line(error: Exception) -> str:
@@ -383,10 +381,16 @@ def _outputs_of(
     capture: Capture, leaves: list[Any], tensors: list[Tensor]
 ) -> tuple[list[Output], str | None]:
     outputs: list[Output] = []
+    unused: set[Instruction] = set()
     given = {id(tensor): place for place, tensor in enumerate(tensors)}
     for leaf in leaves:
-        if not isinstance(leaf, Tensor):
-            outputs.append(Output("constant", leaf))
+        reading = reading_of(leaf)
+        if reading is not None:
+            outputs.append(Output("number", result=len(capture.graph.results)))
+            capture.graph.results.append(reading.value)
+            unused.add(reading.check)
+        elif not isinstance(leaf, Tensor):
+            outputs.append(Output("constant", plain(leaf)))
         elif id(leaf) in given:
             outputs.append(Output("input", result=given[id(leaf)]))
         elif id(leaf) in capture.state_tensors:
@@ -403,6 +407,9 @@ def _outputs_of(
                 if not is_spent(leaf):
                     output.number = sum(each.number >= 0 for each in outputs)
             outputs.append(output)
+    graph = capture.graph
+    # What is read only to be returned is read anew.
+    graph.instructions = [each for each in graph.instructions if each not in unused]
     return outputs, None
 
 

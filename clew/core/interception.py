@@ -26,6 +26,9 @@ class Interceptor:
     # Whether tensors may stand for many examples because of this one.
     has_examples = False
 
+    # Whether this one writes down every operation: then none may be cut short.
+    captures = False
+
     outer: Interceptor | None = None
 
     @property
@@ -66,10 +69,12 @@ class Interceptor:
         if self.outer is not None:
             self.outer.constant(tensor)
 
-    def read(self, tensor: Any, how: str) -> None:
-        """Values of a tensor become Python's; for NumPy, `how` is "memory"."""
-        if self.outer is not None:
-            self.outer.read(tensor, how)
+    def read(self, tensor: Any, how: str, number: Any = None) -> Any:
+        """Values of a tensor become Python's; for NumPy, `how` is "memory".
+
+        Where they are one `number`, it is returned, perhaps in another form.
+        """
+        return number if self.outer is None else self.outer.read(tensor, how, number)
 
     def looked_at(self, tensor: Any) -> None:
         """The library looks at values: the program may depend on them in any way."""
@@ -97,6 +102,14 @@ class Interceptor:
         inside = copy.copy(self)
         inside.outer = outer
         return inside
+
+
+def is_capturing() -> bool:
+    """Whether this thread runs a call that is being captured."""
+    link = local.state.intercept
+    while link is not None and not link.captures:
+        link = link.outer
+    return link is not None
 
 
 def physical(tensor: Any) -> Any:

@@ -125,7 +125,13 @@ class OpNode(Node):
             g = grads
         elif g is None:
             return (None,) * len(self._edges)
-        pool = self.unpacked() if self.plan.captures else []
+        return self.apply_formulas(g, self.unpacked() if self.plan.captures else [], wanted)
+
+    def apply_formulas(
+        self, g: Any, pool: list[Any], wanted: int = EVERY_EDGE
+    ) -> Sequence[Tensor | None]:
+        """What the formulas make of a gradient (a tuple where there are several) and a pool."""
+        op = self.op
         if op.joint is not None:
             _, formula, slots = self.plan.active[0]
             if wanted != EVERY_EDGE and "needs" in self.plan.names:

@@ -17,6 +17,7 @@ from clew.autograd.function import Function
 from clew.autograd.mode import _Mode, enable_grad, no_grad
 from clew.backend.device import device, no_such_device
 from clew.backend.random import default_generator
+from clew.core.interception import is_capturing
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.interrupts import uninterrupted
@@ -139,7 +140,7 @@ def _checkpoint_without_reentrant(
         function, args, kwargs, recompute_context, preserve_rng_state,
         check=determinism_check == "default",
         debug=debug if _debug is None else _debug,
-        early_stop=early_stop if _early_stop is None else _early_stop,
+        early_stop=(early_stop if _early_stop is None else _early_stop) and not is_capturing(),
     )  # fmt: skip
     return frame.run(args, forward_context)
 

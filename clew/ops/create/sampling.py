@@ -151,7 +151,9 @@ def normal(
     stream = stream_of(generator)
     if size is not None:
         return _normal_of_size(float(mean), float(std), size, stream, dtype, options)
-    if isinstance(std, Tensor) and of_values(lambda values: bool((values < 0).any()), std):
+    if isinstance(std, Tensor) and (
+        std.dtype.is_complex or of_values(lambda values: not (values >= 0).all(), std)
+    ):
         _check_deviations(every_value(std))
     if isinstance(mean, Tensor) and mean.dtype.is_complex and mean.requires_grad:
         raise RuntimeError(

@@ -193,8 +193,9 @@ def item(self: Tensor) -> bool | int | float | complex:
         )
     if self._requires_grad or self._reason is not None:
         _note_exit(self, ".item()")
-    note_read(self, "item")
-    return array.item()
+    number: bool | int | float | complex = array.item()
+    interceptor = local.state.intercept
+    return number if interceptor is None else interceptor.read(self, "item", number)
 
 
 def tolist(self: Tensor) -> Any:
