@@ -17,7 +17,7 @@ from clew.backend import dtypes
 from clew.core.op import F32 as F32
 from clew.core.op import Formula, Op
 from clew.core.overrides import unseen
-from clew.core.result_layout import laid_out
+from clew.core.result_layout import Placement, as_promoted, laid_out
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.compiled.threaded_ufuncs import THREADED, THRESHOLD, THRESHOLDS
@@ -51,17 +51,22 @@ class Elementwise(Op):
         bare: bool = False,
         kinks: str = "",
         non_differentiable: str = "",
+        placement: Placement = laid_out,
     ) -> None:
         super().__init__(
             name, forward, grads=grads, inputs=inputs, node=node, bare=bare,
             kinks=kinks, non_differentiable=non_differentiable,
         )  # fmt: skip
         self.rule = rule
+        # Where the result lies in memory; `laid_out` leaves vectors where they are.
+        self.placement = placement
         # The threaded version of a NumPy ufunc, for large arrays and for low-precision floats.
         self.threaded = THREADED.get(forward) if isinstance(forward, np.ufunc) else None
         self.large = THRESHOLDS.get(forward, THRESHOLD) if self.threaded is not None else THRESHOLD
         # Whether the result of operands of one float type has this type, too.
         self.keeps_floats = rule != BOOL
+        # Whether the result's dtype is the promoted one; else that is the one to compute in.
+        self.keeps_promoted = rule in (SAME, FLOAT)
         # Whether the forward takes low-precision floats as they are, and computes wider by itself;
         # and whether numbers beside them stay exact, or are rounded as they are.
         self.takes_halves = False
@@ -86,11 +91,14 @@ class Elementwise(Op):
             ) from None
         if out.dtype is not result.np:
             out = converted(np.asarray(out), result.np)
-        if out.ndim < 2:
+        if out.ndim < 2 and self.placement is laid_out:
             return out
-        # In the order of the operands themselves, not of what they were converted to.
-        given = [value._array if isinstance(value, Tensor) else value for value in inputs]
-        return laid_out(given, out)
+        promoted = result.np if self.keeps_promoted else compute.np
+        given = [
+            as_promoted(value._array, promoted) if isinstance(value, Tensor) else value
+            for value in inputs
+        ]
+        return self.placement(given, np.asarray(out))
 
     def prepared(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         """The inputs as they take part in type promotion."""
@@ -130,7 +138,9 @@ class Elementwise(Op):
             raise self._explain(inputs, error) from None
         if out.dtype is not dtype:
             out = np.asarray(out).astype(dtype)
-        return laid_out(arrays, out) if out.ndim > 1 else out
+        if out.ndim < 2 and self.placement is laid_out:
+            return out
+        return self.placement(arrays, np.asarray(out))
 
     def _round(self, arrays: list[Any], dtype: np.dtype) -> bool:
         """Put numbers as a low-precision type has them into the list; False if they do not fit."""
@@ -217,6 +227,7 @@ def _as_operand(value: Any, compute: dtypes.dtype) -> Any:
 def unary(op: Elementwise) -> Callable[[Tensor], Tensor]:
     """The function `op(input)`, with a short path for float32 and float64."""
     forward, threaded, large = op.forward, op.threaded, op.large
+    placement = op.placement
 
     def function(input: Tensor) -> Tensor:
         state = local.state
@@ -231,8 +242,8 @@ def unary(op: Elementwise) -> Callable[[Tensor], Tensor]:
             result = threaded.specialize(array)(array)
         else:
             result = forward(array)
-        if result.ndim > 1 and result.strides != array.strides:
-            result = laid_out((array,), result)
+        if result.strides != array.strides:
+            result = placement((array,), result)
         return op.output(state, (input,), NO_PARAMS, result)
 
     return _named(function, op.name)
@@ -240,7 +251,7 @@ def unary(op: Elementwise) -> Callable[[Tensor], Tensor]:
 
 def binary(op: Elementwise, is_operator: bool = False) -> Callable[[Any, Any], Any]:
     """`op(input, other)` with a short path for float32 and float64; one may be a Python number."""
-    forward, threaded = op.forward, op.threaded
+    forward, threaded, placement = op.forward, op.threaded, op.placement
     # Where a complex result turns real there is more to do than to compute.
     has_short_path = op.rule != REAL
 
@@ -278,7 +289,7 @@ def binary(op: Elementwise, is_operator: bool = False) -> Callable[[Any, Any], A
         except (ValueError, OverflowError):
             return op(input, other)  # the usual way finds the words for it
         if result.ndim > 1 and result.strides != array.strides:
-            result = laid_out((array, right), result)
+            result = placement((array, right), result)
         return op.output(state, (input, other), NO_PARAMS, result)
 
     return _named(function, op.name)

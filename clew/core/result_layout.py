@@ -5,7 +5,7 @@ NumPy takes the order that suits all operands best, PyTorch that of the first on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,15 @@ import numpy as np
 from clew.kernels.numpy.strides import is_gapless, restride
 
 _ndarray = np.ndarray
+# From the operands, arrays and numbers, and the result: the result, moved if it lies elsewhere.
+Placement = Callable[[Sequence[Any], np.ndarray], np.ndarray]
 
 
 def laid_out(operands: Sequence[Any], result: np.ndarray) -> np.ndarray:
     """The result of an elementwise operation with its dimensions in PyTorch's order in memory."""
-    if _lies_as(operands, result):
+    if result.ndim < 2 or _lies_as(operands, result):
         return result
+    operands = [each for each in operands if each is not None]
     arrays = [each for each in operands if isinstance(each, np.ndarray) and each.ndim]
     if not arrays or not result.size:
         return result
@@ -30,15 +33,38 @@ def laid_out(operands: Sequence[Any], result: np.ndarray) -> np.ndarray:
     return _with_strides(result, wanted)
 
 
-def empty_as(result: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """New memory in the order of a result, with its strides where it has no gaps."""
-    made = np.empty_like(result, dtype)
-    if made.ndim < 3 or not made.size:
-        return made
-    if not is_gapless(result):
-        return laid_out((result,), made)
-    strides = [stride // result.itemsize * made.itemsize for stride in result.strides]
-    return _with_strides(made, tuple(strides))
+def laid_out_without_numbers(operands: Sequence[Any], result: np.ndarray) -> np.ndarray:
+    """The same where PyTorch takes numbers for parameters of the operation, not for operands."""
+    return laid_out([each for each in operands if np.ndim(each)], result)
+
+
+def as_promoted(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """An operand that lies where the copy lies that PyTorch makes for type promotion."""
+    is_plain = array.flags.c_contiguous and 1 not in array.shape
+    return array if array.dtype is dtype or is_plain else empty_as(array, dtype)
+
+
+def memory_order(array: np.ndarray) -> tuple[int, ...]:
+    """The dimensions from outermost to innermost in memory; expanded ones stay where they are."""
+    return tuple(_order([array.strides], array.shape)[::-1])
+
+
+def empty_in_order(shape: Sequence[int], order: Sequence[int], dtype: np.dtype) -> np.ndarray:
+    """A new array whose dimensions lie in memory in the given order."""
+    laid_out = np.empty([shape[dim] for dim in order], dtype)
+    return laid_out.transpose(np.argsort(order)) if len(order) else laid_out
+
+
+def empty_as(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """A new array of the same shape, whose elements lie in the same order, without gaps."""
+    shape = array.shape
+    if array.flags.c_contiguous and 1 not in shape:
+        return np.empty(shape, dtype)
+    if is_gapless(array) and array.size:
+        # Also where dimensions of size 1 have strides of their own.
+        strides = tuple([s // array.itemsize * dtype.itemsize for s in array.strides])
+        return np.ndarray(shape, dtype, np.empty(array.size, dtype), 0, strides)
+    return empty_in_order(shape, memory_order(array), dtype)
 
 
 def _lies_as(operands: Sequence[Any], result: np.ndarray) -> bool:
@@ -73,11 +99,17 @@ def _common_strides(arrays: list[np.ndarray], result: np.ndarray) -> tuple[int, 
     """The strides of operands that all lie in memory alike and without gaps."""
     if all([each.flags.c_contiguous for each in arrays]):
         return _strides_in(range(result.ndim)[::-1], result)
+    if result.ndim == 4 and all([_are_channels_last(each) for each in arrays]):
+        return _strides_in((1, 3, 2, 0), result)
     first = arrays[0]
     strides = [[s // each.itemsize for s in each.strides] for each in arrays]
     if is_gapless(first) and all([each == strides[0] for each in strides]):
         return tuple([stride * result.itemsize for stride in strides[0]])
     return None
+
+
+def _are_channels_last(image: np.ndarray) -> bool:
+    return image.transpose(0, 2, 3, 1).flags.c_contiguous
 
 
 def _order(all_strides: Sequence[Sequence[int]], shape: tuple[int, ...]) -> list[int]:

@@ -1,12 +1,13 @@
-"""Strides of elementwise results, where operands lie in memory in different orders."""
+"""Strides of results, where operands lie in memory in different orders."""
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from typing import Any
 
-from tests.twice import twice
+from tests.twice import outcome, twice
 
 
 def _inputs(lib: Any) -> list[Any]:
@@ -126,6 +127,94 @@ def test_of_indices(lib: Any) -> Any:
             keys += [(slice(None), row, row), (0, slice(None), row)]
         seen += [x[key].stride() for key in keys]
     return [*seen, lib.ones(2, 3, 2).permute(2, 1, 0)[mask].stride()]
+
+
+def _with_ones(lib: Any) -> list[Any]:
+    """Memory where dimensions of one element have strides of their own."""
+    block = lib.arange(24.0).reshape(4, 3, 2) + 1
+    return [
+        lib.ones(4)[::4], lib.ones(2, 3)[::2], lib.ones(3, 1).T, lib.ones(1, 3).T,
+        lib.ones(3, 4)[:, ::4], lib.ones(2, 1, 4).permute(1, 2, 0), block[:, :1].permute(2, 1, 0),
+        lib.ones(1, 2, 4, 3).diagonal(), lib.ones(2, 1, 2)[:, ::2], lib.ones(1, 1, 3)[:, :, 1],
+        lib.ones(1).expand(1), lib.ones(4, 3).unfold(0, 2, 1), block.permute(2, 0, 1),
+        lib.ones(2, 2).T,
+        lib.ones(2, 3, 1, 2).permute(3, 0, 2, 1), lib.ones(3, 1).expand(3, 2), block[::2, 1:],
+    ]  # fmt: skip
+
+
+_PLACED: list[Callable[[Any, Any], Any]] = [
+    lambda lib, x: x.nan_to_num(), lambda lib, x: x.deg2rad(), lambda lib, x: x.isreal(),
+    lambda lib, x: x.long().isinf(), lambda lib, x: x.long().isfinite(), lambda lib, x: x + 0j,
+    lambda lib, x: (x + 0j).abs(), lambda lib, x: (x + 0j).angle(), lambda lib, x: x.angle(),
+    lambda lib, x: (x + 0j).isreal(), lambda lib, x: (x + 0j).isinf(),
+    lambda lib, x: (x + 0j).sgn(),
+    lambda lib, x: lib.conj_physical(x + 0j), lambda lib, x: lib.complex(x, x),
+    lambda lib, x: lib.polar(x, x), lambda lib, x: x**2, lambda lib, x: x**0.5,
+    lambda lib, x: 2**x,
+    lambda lib, x: 1**x, lambda lib, x: x.clamp(0, 1), lambda lib, x: x.clamp(min=0),
+    lambda lib, x: x.long().clamp(0, 1), lambda lib, x: x.clamp(min=x),
+    lambda lib, x: x.lerp(x, 0.5),
+    lambda lib, x: x.cumsum(0), lambda lib, x: x.cumprod(-1), lambda lib, x: x.long().cumsum(-1),
+    lambda lib, x: lib.rot90(x) if x.ndim > 1 else x,
+    lambda lib, x: x.renorm(2, 0, 1.0) if x.ndim > 1 else x,
+    lambda lib, x: lib.kron(x, x), lambda lib, x: lib.mvlgamma(x + 1, 1),
+    lambda lib, x: lib.nn.functional.hardtanh(x), lambda lib, x: lib.nn.functional.gelu(x),
+    lambda lib, x: lib.nn.functional.logsigmoid(x), lambda lib, x: lib.nn.functional.rrelu(x),
+    lambda lib, x: lib.nn.functional.elu(x), lambda lib, x: lib.nn.functional.threshold(x, 0, 1),
+    lambda lib, x: lib.nn.functional.prelu(x, lib.tensor([0.5])),
+    lambda lib, x: lib.nn.functional.mse_loss(x, x, reduction="none"),
+    lambda lib, x: lib.nn.functional.huber_loss(x, x, reduction="none"),
+    lambda lib, x: lib.nn.functional.binary_cross_entropy_with_logits(x, x, reduction="none"),
+    lambda lib, x: lib.add(x, x, out=lib.empty(0)),
+]  # fmt: skip
+
+
+@twice
+def test_of_operations_with_a_place_of_their_own(lib: Any) -> Any:
+    return [[function(lib, x).stride() for function in _PLACED] for x in _with_ones(lib)]
+
+
+@twice
+def test_of_two_dtypes(lib: Any) -> Any:
+    """An operand that is converted lies where the copy does."""
+    functions = [lib.add, lib.eq, lib.atan2, lib.maximum, lambda a, b: lib.where(a > 0, a, b)]
+    seen: list[Any] = []
+    for a, b in itertools.product(_with_ones(lib), repeat=2):
+        if a.shape == b.shape:
+            seen += [function(a, b.double()[...]).stride() for function in functions]
+            seen += [function(a.int(), b).stride() for function in functions]
+    return seen
+
+
+@twice
+def test_of_views(lib: Any) -> Any:
+    seen: list[Any] = []
+    for x in _with_ones(lib):
+        shapes = [(-1,), x.shape, (1, *x.shape), (*x.shape, 1), (x.numel(), 1), (1, x.numel(), 1)]
+        for shape in shapes:
+            seen.append(x.reshape(shape).stride())
+            seen.append(outcome(lambda x=x, shape=shape: x.view(shape).stride()))
+        seen += [x.flatten().stride(), x.ravel().stride(), x.view_as(x).stride()]
+    return seen
+
+
+@twice
+def test_of_batched_products(lib: Any) -> Any:
+    a, b = lib.ones(1, 3, 3, 2).permute(0, 1, 3, 2), lib.ones(3, 1, 3, 2).transpose(0, 1)
+    return [(a.mT @ b.mT).stride(), (b @ a).stride(), (b @ b.mT).stride(), (a[0] @ b.mT).stride()]
+
+
+@twice
+def test_of_indices_and_ones(lib: Any) -> Any:
+    row, column, mask = lib.tensor([0, 0]), lib.tensor([[0], [0]]), lib.tensor([True])
+    seen: list[Any] = []
+    for x in _with_ones(lib):
+        keys: list[Any] = [row, column, column.T, True, (..., row), (..., column), (None, row)]
+        keys += [(..., row, slice(0, 1))] if x.ndim > 1 else []
+        keys += [(row, ..., row), (slice(None), column, row), (0, row)] if x.ndim > 2 else []
+        keys += [mask] if x.shape[0] == 1 else []
+        seen += [x[key].stride() for key in keys]
+    return seen
 
 
 @twice

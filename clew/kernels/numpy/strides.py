@@ -42,6 +42,44 @@ def restride(
     return np.ndarray(shape, array.dtype, buffer, start_byte, strides)
 
 
+def reshaped(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """A view of another shape, or ValueError; with PyTorch's strides also where a size is 1."""
+    in_order = array.flags.c_contiguous
+    # Asking for no copy takes as long as the rest; here there is none in any case.
+    result = array.reshape(shape) if in_order else array.reshape(shape, copy=False)
+    new = result.shape
+    if 1 not in new or not array.ndim or not array.size:
+        return result
+    if in_order and array.strides[-1] == array.itemsize and new != array.shape:
+        return result
+    strides = view_strides(array.shape, array.strides, new)
+    return result if strides == result.strides else restride(array, new, strides)
+
+
+def view_strides(
+    old: tuple[int, ...], strides: tuple[int, ...], new: tuple[int, ...]
+) -> tuple[int, ...]:
+    """The strides of a view of another shape that is known to exist.
+
+    Dimensions next to each other that are one in memory share a step, that of their innermost one;
+    a dimension of size 1 goes with those after it.
+    """
+    found = [0] * len(new)
+    dim = len(new) - 1
+    step, count, reached = strides[-1], 1, 1
+    for inner in range(len(old) - 1, -1, -1):
+        count *= old[inner]
+        if inner and (old[inner - 1] == 1 or strides[inner - 1] == count * step):
+            continue
+        while dim >= 0 and (reached < count or new[dim] == 1):
+            found[dim] = reached * step
+            reached *= new[dim]
+            dim -= 1
+        if inner:
+            step, count, reached = strides[inner - 1], 1, 1
+    return tuple(found)
+
+
 def _fits(array: np.ndarray, shape: Sequence[int], strides: Sequence[int], offset: int) -> bool:
     last = offset + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
     return offset >= 0 and (last < array.nbytes or 0 in shape)

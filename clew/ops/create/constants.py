@@ -11,6 +11,7 @@ from clew.backend import dtypes
 from clew.backend.determinism import fill_unwritten
 from clew.backend.layout import memory_format as format_type
 from clew.core.public import methods, public
+from clew.core.result_layout import empty_in_order
 from clew.core.tensor import Tensor
 from clew.ops.define import memory_layout
 from clew.ops.define.options import (
@@ -443,5 +444,5 @@ def empty_permuted(
     if len(set(order)) != len(order):
         raise RuntimeError("Duplicate dim not allowed" + errors.at_user_line())
     kind = float_dtype("empty_permuted", dtype, None)
-    array = fill_unwritten(memory_layout.empty_in_order(shape, order, kind.np))
+    array = fill_unwritten(empty_in_order(shape, order, kind.np))
     return made("empty_permuted", array, options)

@@ -18,12 +18,13 @@ from clew.backend.layout import memory_format as format_type
 from clew.core.interception import drawn, inside_vmap
 from clew.core.op import Op
 from clew.core.public import public
+from clew.core.result_layout import memory_order
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.compiled.mersenne_twister import Twister
 from clew.kernels.numpy.box_muller import BOX_MULLER
 from clew.ops.create.constants import array_like
-from clew.ops.define import memory_layout, vmap_errors
+from clew.ops.define import vmap_errors
 from clew.ops.define.options import (
     Options,
     check_options,
@@ -352,7 +353,7 @@ def fill_in_memory_order(array: np.ndarray, draw: Callable[..., np.ndarray]) -> 
     if array.flags.c_contiguous:
         array[...] = draw(array.shape, array.dtype)
         return
-    in_order = array.transpose(memory_layout.memory_order(array))
+    in_order = array.transpose(memory_order(array))
     in_order[...] = draw(in_order.shape, array.dtype)
 
 

@@ -18,9 +18,9 @@ from clew.backend import random as streams
 from clew.core.inplace import apply_inplace
 from clew.core.op import Op
 from clew.core.public import methods
+from clew.core.result_layout import memory_order
 from clew.core.tensor import Tensor
 from clew.ops.create.random import Generator, stream_of
-from clew.ops.define import memory_layout
 
 Stream = streams.Generator
 
@@ -37,7 +37,7 @@ def _laid_out(self: np.ndarray, draw: Callable[[tuple[int, ...]], np.ndarray]) -
     """What `draw` gives for a shape, arranged so that it fills `self` in memory order."""
     if self.flags.c_contiguous:
         return draw(self.shape)
-    order = memory_layout.memory_order(self)
+    order = memory_order(self)
     drawn = draw(self.transpose(order).shape)
     return drawn.transpose(np.argsort(order))
 
@@ -90,7 +90,7 @@ def _bernoulli_number(self: np.ndarray, *, p: float, stream: Stream) -> np.ndarr
 
 def _bernoulli_array(self: np.ndarray, p: np.ndarray, *, stream: Stream) -> np.ndarray:
     chances = np.broadcast_to(p, self.shape)
-    order = memory_layout.memory_order(self)
+    order = memory_order(self)
     return _laid_out(
         self,
         lambda shape: streams.bernoulli_tensor(stream, chances.transpose(order), self.dtype),

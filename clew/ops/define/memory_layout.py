@@ -16,31 +16,19 @@ from clew.backend.layout import (
     memory_format,
     preserve_format,
 )
+from clew.core.result_layout import (
+    Placement,
+    empty_as,
+    empty_in_order,
+    laid_out,
+    memory_order,
+)
 from clew.kernels.compiled.copies import copied, copy_into
-from clew.kernels.numpy.arrays import row_by_row
-from clew.kernels.numpy.strides import is_gapless
+from clew.kernels.numpy.arrays import as_new, row_by_row
 
 # For each channels-last format: its dimensions from outermost to innermost in memory.
 _CHANNELS_LAST = {channels_last: (0, 2, 3, 1), channels_last_3d: (0, 2, 3, 4, 1)}
 _ORDERS = {len(order): order for order in _CHANNELS_LAST.values()}
-
-
-def memory_order(array: np.ndarray) -> tuple[int, ...]:
-    """The dimensions from outermost to innermost in memory; expanded ones stay where they are."""
-    shape, strides = array.shape, array.strides
-    order = list(range(array.ndim))[::-1]
-    for start in range(1, len(order)):
-        current = start
-        for earlier in range(start - 1, -1, -1):
-            inner, outer = order[earlier], order[current]
-            if strides[inner] == 0 or strides[outer] == 0:
-                continue
-            if strides[inner] < strides[outer]:
-                break
-            if strides[inner] > strides[outer] or shape[inner] > shape[outer]:
-                order[earlier], order[current] = outer, inner
-                current = earlier
-    return tuple(order[::-1])
 
 
 def is_dense(array: np.ndarray) -> bool:
@@ -48,25 +36,12 @@ def is_dense(array: np.ndarray) -> bool:
     return array.transpose(memory_order(array)).flags.c_contiguous
 
 
-def empty_in_order(shape: Sequence[int], order: Sequence[int], dtype: np.dtype) -> np.ndarray:
-    """A new array whose dimensions lie in memory in the given order."""
-    laid_out = np.empty([shape[dim] for dim in order], dtype)
-    return laid_out.transpose(np.argsort(order)) if len(order) else laid_out
-
-
 def empty_like_in_memory(
     array: np.ndarray, dtype: np.dtype, wanted: memory_format | None = None
 ) -> np.ndarray:
     """A new array of the same shape, laid out as the given one unless another format is asked."""
     if wanted is None or wanted is preserve_format:
-        shape = array.shape
-        if array.flags.c_contiguous and 1 not in shape:
-            return np.empty(shape, dtype)
-        if is_gapless(array) and array.size:
-            # Also where dimensions of size 1 have strides of their own.
-            strides = tuple([s // array.itemsize * dtype.itemsize for s in array.strides])
-            return np.ndarray(shape, dtype, np.empty(array.size, dtype), 0, strides)
-        return empty_in_order(array.shape, memory_order(array), dtype)
+        return empty_as(array, dtype)
     return empty_in_format(array.shape, dtype, wanted)
 
 
@@ -108,6 +83,26 @@ def in_memory_as(array: np.ndarray, result: np.ndarray) -> np.ndarray:
         return result
     placed[...] = result
     return placed
+
+
+def as_first(operands: Sequence[Any], result: np.ndarray) -> np.ndarray:
+    """The placement of operations whose result PyTorch makes by `empty_like` of one operand."""
+    return in_memory_as(operands[0], result)
+
+
+def in_rows(operands: Sequence[Any], result: np.ndarray) -> np.ndarray:
+    """The placement of operations whose result lies row by row, wherever the operands do."""
+    return as_new(result)
+
+
+def for_kinds(kinds: str, placement: Placement) -> Placement:
+    """A placement for dtypes of these kinds, in NumPy's letters; others have the usual one."""
+
+    def place(operands: Sequence[Any], result: np.ndarray) -> np.ndarray:
+        chosen = placement if operands[0].dtype.kind in kinds else laid_out
+        return chosen(operands, result)
+
+    return place
 
 
 def is_contiguous_in(array: np.ndarray, wanted: memory_format) -> bool:

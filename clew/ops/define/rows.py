@@ -26,6 +26,7 @@ from clew.core.inplace import apply_inplace, check_overlap, refuse_leaf
 from clew.core.op import Formula, camel
 from clew.core.overrides import unseen
 from clew.core.public import FUNCTIONS, deliver, methods, out_doc, refuse_history
+from clew.core.result_layout import Placement, laid_out
 from clew.core.tensor import Tensor, wrap
 
 __all__ = ["BOOL", "FLOAT", "REAL", "SAME", "Row", "binary_row", "unary_row"]
@@ -78,10 +79,11 @@ class Row(Elementwise):
         bare: bool = False,
         kinks: str = "",
         non_differentiable: str = "",
+        placement: Placement = laid_out,
     ) -> None:
         super().__init__(
             name, forward, grads=grads, inputs=inputs, rule=rule, node=node, bare=bare,
-            kinks=kinks, non_differentiable=non_differentiable,
+            kinks=kinks, non_differentiable=non_differentiable, placement=placement,
         )  # fmt: skip
         # Variants are told apart by a suffix ("add.scaled"); users know the operation by its name.
         self.name = name.partition(".")[0]
@@ -178,6 +180,7 @@ def unary_row(
     bare: bool = False,
     kinks: str = "",
     non_differentiable: str = "",
+    placement: Placement = laid_out,
     doc: str = "",
     example: str = "",
 ) -> Callable[[Tensor], Tensor]:
@@ -191,7 +194,7 @@ def unary_row(
     op = Row(
         name, forward, inputs=("self",), grads={"self": grad} if grad else None, rule=rule,
         takes=takes, torch_kernel=torch_kernel, refusals=refusals, takes_halves=takes_halves,
-        node=node, bare=bare, kinks=kinks, non_differentiable=non_differentiable,
+        node=node, bare=bare, kinks=kinks, non_differentiable=non_differentiable, placement=placement,
     )  # fmt: skip
     # Operations that refuse floats have no short path: their checks are in `op` itself.
     implementation = unary(op) if "f" in takes else _named(lambda input: op(input), name)

@@ -22,7 +22,7 @@ from clew.core.result_layout import in_common_order
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.numpy import scatter
 from clew.kernels.numpy.arrays import as_new
-from clew.kernels.numpy.strides import is_gapless
+from clew.kernels.numpy.strides import is_gapless, view_strides
 from clew.ops.index.writing import WritingOp
 from clew.ops.shape.slicing import formula
 from clew.source import user_stacklevel
@@ -43,9 +43,10 @@ def _indexed(self: np.ndarray, *indices: np.ndarray, pattern: Pattern) -> np.nda
     first = indices[0]
     try:
         if len(indices) == 1 and first.dtype.kind != "b" and (self.ndim == 1 or pattern[0]):
-            return self.take(first, axis=0)
-        _check_empty_masks(self, indices, pattern)
-        result = self[_key(indices, pattern)]
+            result = self.take(first, axis=0)
+        else:
+            _check_empty_masks(self, indices, pattern)
+            result = self[_key(indices, pattern)]
         return _in_memory(self, indices, pattern, result) if result.ndim > 1 else result
     except IndexError:
         empty = _nothing_at(self, indices, pattern)
@@ -80,7 +81,8 @@ def _in_memory(
     self: np.ndarray, indices: Sequence[np.ndarray], pattern: Pattern, result: np.ndarray
 ) -> np.ndarray:
     """A result laid out as PyTorch does: in the order that the strides of what it reads tell."""
-    if self.flags.c_contiguous:
+    in_order = self.flags.c_contiguous and 1 not in result.shape
+    if not result.size or (in_order and all([each.flags.c_contiguous for each in indices])):
         return as_new(result)
     taken: list[bool] = []
     places: list[np.ndarray] = []
@@ -100,8 +102,13 @@ def _in_memory(
     at = first if all(taken[first : first + count]) else 0
     own = [stride for stride, gone in zip(self.strides, taken, strict=True) if not gone]
     of_self = [*own[:at], *[0] * len(shape), *own[at:]]
-    before, after = [0] * at, [0] * (len(own) - at)
-    read = [[*before, *np.broadcast_to(each, shape).strides, *after] for each in places]
+    # PyTorch reads an index as if it had dimensions of size 1 for those that it does not select.
+    spread = (*[1] * at, *shape, *[1] * (len(own) - at))
+    read = []
+    for each in places:
+        strides = view_strides(shape, np.broadcast_to(each, shape).strides, spread)
+        sizes = zip(spread, result.shape, strides, strict=True)
+        read.append([0 if n == 1 != wanted else stride for n, wanted, stride in sizes])
     return in_common_order([of_self, *read], result)
 
 

@@ -22,7 +22,7 @@ from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.codegen.ufunc import over_rows
 from clew.kernels.gemm.products import async_product, batch_product, product
-from clew.kernels.numpy.arrays import widened
+from clew.kernels.numpy.arrays import as_new, widened
 from clew.ops.define.out_checks import EXACT_OUT
 from clew.ops.define.rows import out_form, require_tensors
 from clew.ops.linalg.product_checks import (
@@ -137,7 +137,7 @@ MM = Op(
     deferred=("mat2", "self", async_of_right),
 )  # fmt: skip
 BMM = Op(
-    "bmm", lambda self, mat2: batch_times(self, mat2), multilinear=True, bare=True,
+    "bmm", lambda self, mat2: as_new(batch_times(self, mat2)), multilinear=True, bare=True,
     grads={
         "self": lambda g, mat2: batch_times(g, transposed(mat2)),
         "mat2": lambda g, self: batch_times(transposed(self), g),

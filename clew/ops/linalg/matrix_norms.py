@@ -14,6 +14,7 @@ from clew.core.casting import FLOAT32, LOWER, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
+from clew.kernels.numpy.arrays import as_new
 from clew.ops.define.dims import wrap_dim
 from clew.ops.define.out_checks import keep_apart, require_dtype
 from clew.ops.define.rows import require_tensors
@@ -294,7 +295,7 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 def _cross(self: Array, other: Array, *, dim: int) -> Array:
     a, b = np.moveaxis(self, dim, 0), np.moveaxis(other, dim, 0)
     parts = [a[i - 2] * b[i - 1] - a[i - 1] * b[i - 2] for i in range(3)]
-    return np.stack(parts, -1 if dim == -1 else dim).astype(self.dtype, copy=False)
+    return as_new(np.stack(parts, -1 if dim == -1 else dim).astype(self.dtype, copy=False))
 
 
 LINALG_CROSS: Op = Op(

@@ -13,11 +13,11 @@ from clew.backend import dtypes, random
 from clew.core.inplace import apply_inplace
 from clew.core.op import OPS, Op
 from clew.core.public import public
+from clew.core.result_layout import memory_order
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.codegen.ir import BOOL, F32, F64, I64, where
 from clew.kernels.codegen.ufunc import elementwise
 from clew.kernels.numpy.arrays import compute_dtype
-from clew.ops.define.memory_layout import memory_order
 from clew.ops.nn.activation.unary import SELU_ALPHA, SELU_SCALE
 from clew.source import user_stacklevel
 

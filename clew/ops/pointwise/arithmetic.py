@@ -21,6 +21,7 @@ from clew.core.public import FUNCTIONS, methods, public
 from clew.core.tensor import Tensor
 from clew.ops.define import out_checks
 from clew.ops.define.deprecated_forms import sorted_out
+from clew.ops.define.memory_layout import as_first, for_kinds
 from clew.ops.define.rows import (
     REAL,
     SAME_OUT,
@@ -288,7 +289,7 @@ neg = unary_row(
 )  # fmt: skip
 abs_ = unary_row(
     "abs", np.absolute, lambda g, self: g * self.sgn(), rule=REAL, aliases=("absolute",),
-    takes="ihfc", out=False, kinks="0 at 0",
+    takes="ihfc", out=False, kinks="0 at 0", placement=for_kinds("c", as_first),
     doc="The absolute value; of complex numbers, their distance from 0.",
     example=(
         ">>> clew.abs(clew.tensor([-1, 2]))\n"

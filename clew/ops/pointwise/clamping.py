@@ -11,7 +11,7 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.elementwise import F32, F64, NO_PARAMS, NUMBER, Elementwise
 from clew.core.public import FUNCTIONS, public
-from clew.core.result_layout import laid_out
+from clew.core.result_layout import as_promoted, laid_out, laid_out_without_numbers
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.codegen.ir import BF16, BOOL, F16
@@ -52,7 +52,8 @@ class Where(Elementwise):
             raise self._explain(inputs, error) from None
         if result_array.ndim < 2:
             return result_array
-        return laid_out((condition, *chosen), result_array)
+        given = [as_promoted(np.asarray(value), result.np) for value in branches]
+        return laid_out((condition, *given), result_array)
 
 
 _CHOSEN_KERNEL = elementwise(
@@ -286,7 +287,7 @@ _REFUSED = {"c": NotImplementedError(f"clamp is not supported for complex types{
 _INSIDE = "1 at the bounds"
 CLAMP_NUMBERS = Row(
     "clamp.numbers", _clamped, node="ClampBackward1", takes="ihf", torch_kernel="clamp_scalar_cpu",
-    refusals=_REFUSED, kinks=_INSIDE, bare=True,
+    refusals=_REFUSED, kinks=_INSIDE, bare=True, placement=laid_out_without_numbers,
     grads={"self": lambda g, self, min, max: keep(_within(self, min, max), g)},
 )  # fmt: skip
 
@@ -312,6 +313,7 @@ CLAMP = Clamp(
 CLAMP_MIN_NUMBER = Row(
     "clamp_min.number", np.maximum, inputs=("self", "min"), node="ClampMinBackward0",
     takes="ihf", torch_kernel="clamp_min_scalar_cpu", refusals=_REFUSED, kinks=_INSIDE,
+    placement=laid_out_without_numbers,
     grads={"self": lambda g, self, min: keep(self >= min, g)},
 )  # fmt: skip
 CLAMP_MIN = Row(
@@ -325,6 +327,7 @@ CLAMP_MIN = Row(
 CLAMP_MAX_NUMBER = Row(
     "clamp_max.number", np.minimum, inputs=("self", "max"), node="ClampMaxBackward0",
     takes="ihf", torch_kernel="clamp_max_scalar_cpu", refusals=_REFUSED, kinks=_INSIDE,
+    placement=laid_out_without_numbers,
     grads={"self": lambda g, self, max: keep(self <= max, g)},
 )  # fmt: skip
 CLAMP_MAX = Row(
@@ -352,6 +355,8 @@ def _quick_clamp(input: Tensor, min: float, max: float) -> Tensor | None:
         limited = _CLAMP_KERNEL.specialize(array)(array, low, high)
     except OverflowError:
         return None
+    if limited.strides != array.strides:
+        limited = laid_out((array,), limited)
     return CLAMP_NUMBERS.output(state, (input, min, max), NO_PARAMS, limited)
 
 

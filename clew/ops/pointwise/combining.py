@@ -12,6 +12,7 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.elementwise import NUMBER
 from clew.core.public import FUNCTIONS, inplace_method, methods, out_doc, public
+from clew.core.result_layout import laid_out_without_numbers
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.codegen.ir import where
@@ -19,6 +20,7 @@ from clew.kernels.codegen.ufunc import elementwise
 from clew.kernels.numpy import complex_logarithms
 from clew.ops.define import out_checks
 from clew.ops.define.deprecated_forms import number_first
+from clew.ops.define.memory_layout import as_first
 from clew.ops.define.rows import (
     FLOAT,
     FLOATS,
@@ -133,7 +135,7 @@ _OF_ENDS = {
 }
 LERP_NUMBER = Row(
     "lerp.number", _interpolated, takes=INEXACT, torch_kernel="lerp_kernel_scalar",
-    exact_numbers=True, node="LerpBackward0", grads=_OF_ENDS,
+    exact_numbers=True, node="LerpBackward0", grads=_OF_ENDS, placement=laid_out_without_numbers,
 )  # fmt: skip
 LERP = Row(
     "lerp", _interpolated, takes=INEXACT, torch_kernel="lerp_kernel_tensor", node="LerpBackward1",
@@ -333,8 +335,9 @@ def _grad_of_nan_to_num(g: Tensor, self: Tensor) -> Tensor:
 
 
 NAN_TO_NUM = Row(
-    "nan_to_num", _replaced, grads={"self": _grad_of_nan_to_num}, kinks="0 where replaced"
-)
+    "nan_to_num", _replaced, grads={"self": _grad_of_nan_to_num}, kinks="0 where replaced",
+    placement=as_first,
+)  # fmt: skip
 
 
 @public(out=False)

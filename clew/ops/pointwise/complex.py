@@ -21,6 +21,7 @@ from clew.core.mirror import NEG as NEG_BIT
 from clew.core.mirror import bits_of, flipped, memory_behind, with_bits
 from clew.core.op import Op
 from clew.core.public import FUNCTIONS, methods, out_doc, public
+from clew.core.result_layout import laid_out
 from clew.core.tensor import Tensor, every_value
 from clew.core.view_op import ViewOp
 from clew.kernels.codegen.ir import where
@@ -28,6 +29,7 @@ from clew.kernels.codegen.ufunc import elementwise
 from clew.kernels.numpy.arrays import imaginary_part, real_part
 from clew.kernels.numpy.strides import restride
 from clew.ops.define import out_checks
+from clew.ops.define.memory_layout import for_kinds, in_memory_as, in_rows
 from clew.ops.define.rows import SAME_OUT, Row, out_form, require_tensors
 from clew.ops.pointwise.arithmetic import zeros_of
 from clew.ops.pointwise.clamping import WHERE
@@ -193,7 +195,7 @@ NEG_VIEW = ViewOp(
     "neg_view", lambda self: flipped(self, NEG_BIT), grads={"self": lambda g: g.neg()}, linear=True
 )
 CONJ_PHYSICAL = Op(
-    "conj_physical", lambda self: np.conjugate(self),
+    "conj_physical", lambda self: in_memory_as(self, np.conjugate(self)),
     grads={"self": lambda g: g.conj_physical()}, linear=True,
 )  # fmt: skip
 
@@ -322,7 +324,7 @@ def _complex(real: np.ndarray, imag: np.ndarray) -> np.ndarray:
     result = np.empty(np.broadcast_shapes(real.shape, imag.shape), dtype)
     real_part(result)[...] = real
     imaginary_part(result)[...] = imag
-    return result
+    return laid_out((real, imag), result)
 
 
 COMPLEX: Op = Op(
@@ -332,7 +334,7 @@ COMPLEX: Op = Op(
 
 
 def _polar(abs: np.ndarray, angle: np.ndarray) -> np.ndarray:
-    return _complex(abs * np.cos(angle), abs * np.sin(angle))
+    return laid_out((abs, angle), _complex(abs * np.cos(angle), abs * np.sin(angle)))
 
 
 POLAR = Op(
@@ -429,7 +431,11 @@ class Angle(Row):
         return compute, result.to_real()
 
 
-ANGLE = Angle("angle", _angle, rule="float", grads={"self": _grad_of_angle}, kinks="0 at 0")
+ANGLE = Angle(
+    "angle", _angle, rule="float", grads={"self": _grad_of_angle}, kinks="0 at 0",
+    placement=for_kinds("c", in_rows),
+)  # fmt: skip
+ANGLE.keeps_promoted = False
 
 
 @public(out=out_checks.same_or_apart)

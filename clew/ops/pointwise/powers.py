@@ -14,9 +14,11 @@ from clew.backend import dtypes
 from clew.core.elementwise import Elementwise, binary, operands
 from clew.core.inplace import apply_inplace
 from clew.core.public import FUNCTIONS, methods, public
+from clew.core.result_layout import laid_out_without_numbers
 from clew.core.tensor import Tensor
 from clew.kernels.compiled.threaded_ufuncs import THRESHOLDS, threaded
 from clew.ops.define import out_checks
+from clew.ops.define.memory_layout import in_rows
 from clew.ops.define.rows import Row, out_form
 from clew.ops.pointwise.arithmetic import binary_operator, conj, reflected_operator, zeros_of
 from clew.ops.pointwise.clamping import WHERE
@@ -27,8 +29,10 @@ _TAKES = "ihfc"
 _FEW = THRESHOLDS[np.power]
 
 
-def _raise_to(self: Any, exponent: Any) -> Any:
-    """Any array to any array or number."""
+def _raise_number(self: Any, exponent: Any) -> Any:
+    """A number to any array; 1 stays 1, whatever the exponent."""
+    if self == 1:
+        return np.ones_like(exponent)
     base_kind = np.asarray(self).dtype.kind
     if base_kind in "iu" and np.asarray(exponent).dtype.kind in "iu":
         return _integer_power(np.asarray(self), np.asarray(exponent))
@@ -137,7 +141,7 @@ class IntegerPower(Row):
 
 POW_NUMBER = IntegerPower(
     "pow", _raise_to_number, inputs=("self", "exponent"), takes=_TAKES, torch_kernel="pow",
-    grads={"self": _grad_of_base}, kinks="0 at x^0",
+    grads={"self": _grad_of_base}, kinks="0 at x^0", placement=laid_out_without_numbers,
 )  # fmt: skip
 POW = Row(
     "pow.tensor", _raise_tensor, inputs=("self", "exponent"), takes=_TAKES, torch_kernel="pow",
@@ -156,8 +160,8 @@ class PowerOfNumber(Row):
 
 
 POW_OF_NUMBER = PowerOfNumber(
-    "pow.of_number", _raise_to, inputs=("self", "exponent"), takes=_TAKES, torch_kernel="pow",
-    node="PowBackward2", grads={"exponent": _grad_of_exponent},
+    "pow.of_number", _raise_number, inputs=("self", "exponent"), takes=_TAKES, torch_kernel="pow",
+    node="PowBackward2", grads={"exponent": _grad_of_exponent}, placement=in_rows,
 )  # fmt: skip
 
 

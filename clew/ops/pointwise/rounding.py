@@ -13,8 +13,10 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.op import OPS, Op
 from clew.core.public import FUNCTIONS, public
+from clew.core.result_layout import laid_out
 from clew.core.tensor import Tensor
 from clew.ops.define import out_checks, return_types
+from clew.ops.define.memory_layout import as_first
 from clew.ops.define.rows import (
     BOOL,
     BOOL_OUT,
@@ -179,7 +181,11 @@ SGN = Row(
 )  # fmt: skip
 # Not an elementwise op to forward mode: as a function of complex numbers it is not holomorphic.
 SGN_COMPLEX = Op(
-    "sgn.complex", _sign, grads={"self": _grad_of_direction}, node="SgnBackward0", kinks="0 at 0"
+    "sgn.complex",
+    lambda self: laid_out((self,), _sign(self)),
+    grads={"self": _grad_of_direction},
+    node="SgnBackward0",
+    kinks="0 at 0",
 )
 
 
@@ -393,14 +399,14 @@ lcm = binary_row(
 
 deg2rad = unary_row(
     "deg2rad", lambda self: self * (math.pi / 180.0), lambda g: g * (math.pi / 180.0),
-    rule=FLOAT, takes=REALS, node="Deg2RadBackward0", bare=True,
+    rule=FLOAT, takes=REALS, node="Deg2RadBackward0", bare=True, placement=as_first,
     refusals={"c": RuntimeError("deg2rad is not supported for complex tensors.")},
     doc="Degrees as radians: `input * pi / 180`.",
     example=">>> clew.deg2rad(clew.tensor([180., 45.]))\ntensor([3.1416, 0.7854])",
 )  # fmt: skip
 rad2deg = unary_row(
     "rad2deg", lambda self: self * (180.0 / math.pi), lambda g: g * (180.0 / math.pi),
-    rule=FLOAT, takes=REALS, node="Rad2DegBackward0", bare=True,
+    rule=FLOAT, takes=REALS, node="Rad2DegBackward0", bare=True, placement=as_first,
     refusals={"c": RuntimeError("rad2deg is not supported for complex tensors.")},
     doc="Radians as degrees: `input * 180 / pi`.",
     example=">>> clew.rad2deg(clew.tensor([clew.pi, clew.pi / 4]))\ntensor([180.,  45.])",

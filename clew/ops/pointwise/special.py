@@ -21,6 +21,7 @@ from clew.kernels.codegen.ufunc import elementwise
 from clew.kernels.numpy import incomplete_gamma
 from clew.kernels.numpy import special_functions as kernel
 from clew.ops.define import out_checks
+from clew.ops.define.memory_layout import in_rows
 from clew.ops.define.rows import FLOAT, FLOATS, REALS, Row, binary_row, require_tensors, unary_row
 from clew.ops.pointwise.arithmetic import conj
 from clew.ops.pointwise.clamping import WHERE
@@ -189,7 +190,10 @@ def _grad_of_mvlgamma(g: Tensor, self: Tensor, p: int) -> Tensor:
     return g * slope
 
 
-MVLGAMMA = Row("mvlgamma", _mvlgamma, rule=FLOAT, takes=REALS, grads={"self": _grad_of_mvlgamma})
+MVLGAMMA = Row(
+    "mvlgamma", _mvlgamma, rule=FLOAT, takes=REALS, grads={"self": _grad_of_mvlgamma},
+    placement=in_rows,
+)  # fmt: skip
 
 
 @public(checked=True, inplace=True)

@@ -16,6 +16,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor
+from clew.kernels.numpy.arrays import as_new
 from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names, wrap_dim
 from clew.ops.reduce.reductions import (
@@ -372,7 +373,7 @@ def _renorm(self: np.ndarray, *, p: float, dim: int, maxnorm: float) -> np.ndarr
     values = convert(self, accumulator_dtype(self.dtype))
     norms = _norm_of(values, p, rest, keepdim=True)
     factor = np.where(norms > maxnorm, maxnorm / (norms + 1e-7), 1)
-    return (values * factor).astype(self.dtype)
+    return as_new((values * factor).astype(self.dtype))
 
 
 def _renorm_grad(g: Tensor, self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:

@@ -16,7 +16,7 @@ from clew.core.tensor import Tensor, every_value, wrap
 from clew.kernels.codegen.ufunc import Scan, scan
 from clew.kernels.compiled import cumulative_extrema
 from clew.kernels.numpy import complex_logarithms
-from clew.kernels.numpy.arrays import widened
+from clew.kernels.numpy.arrays import as_new, widened
 from clew.ops.define import out_checks, return_types
 from clew.ops.define.dims import numpy_names, wrap_dim
 from clew.ops.pointwise.arithmetic import conj
@@ -46,13 +46,13 @@ def _accumulate(ufunc: np.ufunc, self: np.ndarray, dim: int, dtype: np.dtype) ->
     if kernel is not None:
         return _scanned(kernel, values, dim=dim)
     running = _RUNNING.get(dtype, dtype)
-    return ufunc.accumulate(values, axis=dim, dtype=running).astype(dtype, copy=False)
+    return as_new(ufunc.accumulate(values, axis=dim, dtype=running).astype(dtype, copy=False))
 
 
 def _scanned(kernel: Any, *arrays: np.ndarray, dim: int, backwards: bool = False) -> np.ndarray:
     """What a scan makes of arrays along a dimension, from its start or from its end."""
     if dim == arrays[-1].ndim - 1 and not backwards:
-        return np.asarray(kernel(*arrays))
+        return as_new(np.asarray(kernel(*arrays)))
     result = np.empty(arrays[-1].shape, arrays[-1].dtype)
     operands = [*arrays, result]
     if dim != result.ndim - 1:
@@ -85,7 +85,7 @@ def _quick_scan(op: Op, ufunc: np.ufunc, input: Tensor, dim: int) -> Tensor | No
     kernel = _KERNELS[ufunc].specialize(array)
     # A look at what is usual is shorter than calls.
     if type(dim) is int and (dim == last or dim == -1):
-        return op.output(state, (input,), {"dim": last, "dtype": dtype}, kernel(array))
+        return op.output(state, (input,), {"dim": last, "dtype": dtype}, as_new(kernel(array)))
     dim = wrap_dim(dim, array.ndim)
     result = _scanned(kernel, array, dim=dim)
     return op.output(state, (input,), {"dim": dim, "dtype": dtype}, result)

@@ -40,9 +40,21 @@ ROLL = Op(
     grads={"self": lambda g, shifts, dims: g.roll(tuple(-n for n in shifts), dims)},
     linear=True,
 )
+
+
+def _rotated(self: np.ndarray, *, k: int, dims: Shape) -> np.ndarray:
+    """A quarter turn is a flip of one dimension, then a view with both exchanged."""
+    turns = k % 4
+    flipped = {0: (), 1: dims[1:], 2: dims, 3: dims[:1]}[turns]
+    if not flipped:
+        return as_new(self.copy())
+    result = in_memory_as(self, np.flip(self, flipped).copy())
+    return result.swapaxes(*dims) if turns % 2 else result
+
+
 ROT90 = Op(
     "rot90",
-    lambda self, *, k, dims: np.rot90(self, k, dims).copy(),
+    _rotated,
     grads={"self": lambda g, k, dims: g.rot90(-k, dims)},
     linear=True,
 )

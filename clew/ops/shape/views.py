@@ -21,7 +21,7 @@ from clew.core.state import local
 from clew.core.storage import INFERENCE, Storage
 from clew.core.tensor import Size, Tensor
 from clew.core.view_op import ViewOp
-from clew.kernels.numpy.strides import restride
+from clew.kernels.numpy.strides import reshaped, restride
 from clew.ops.define.dims import infer_shape, shape_argument, wrap_dim
 from clew.ops.tensor.copying import CLONE
 
@@ -30,7 +30,7 @@ Shape = tuple[int, ...]
 
 def _viewed(self: np.ndarray, *, shape: Shape) -> np.ndarray:
     try:
-        result = self.reshape(shape, copy=False)
+        result = reshaped(self, shape)
     except ValueError:
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one "
@@ -77,9 +77,18 @@ VIEW_DTYPE = ViewOp(
     lambda self, *, dtype: self.view(dtype),
     non_differentiable="reinterprets the bits of the elements",
 )
+
+
+def _reshaped(self: np.ndarray, *, shape: Shape) -> np.ndarray:
+    try:
+        return reshaped(self, shape)
+    except ValueError:
+        return self.reshape(shape)
+
+
 UNSAFE_RESHAPE = Op(
     "_unsafe_view",
-    lambda self, *, shape: self.reshape(shape),
+    _reshaped,
     grads={"self": lambda g, self_shape: g.reshape(self_shape)},
     node="UnsafeViewBackward0",
     linear=True,
@@ -122,9 +131,7 @@ def _read_by_numpy(array: np.ndarray, args: tuple[Any, ...]) -> np.ndarray | Non
     """The short way to a view of another shape; None when there is more to say about the shape."""
     shape = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
     try:
-        # Asking for no copy takes as long as the rest; here there is none in any case.
-        in_order = array.flags.c_contiguous
-        part = array.reshape(shape) if in_order else array.reshape(shape, copy=False)
+        part = reshaped(array, shape)
     except (ValueError, TypeError):
         return None
     # NumPy takes any negative number for an unknown size, but only one.

@@ -9,6 +9,7 @@ from clew.backend import dtypes, layout
 from clew.backend.device import CPU
 from clew.core.mirror import bits_of, memory_behind
 from clew.core.public import methods, public
+from clew.core.result_layout import memory_order
 from clew.core.tensor import Tensor
 from clew.kernels.runtime.numpy_capi import address_of
 from clew.ops.define import memory_layout, vmap_errors
@@ -400,7 +401,7 @@ def dim_order(self: Tensor) -> tuple[int, ...]:
         >>> clew.zeros(2, 3, 5).permute(0, 2, 1).dim_order()
         (0, 2, 1)
     """
-    return memory_layout.memory_order(self._array)
+    return memory_order(self._array)
 
 
 def is_pinned(self: Tensor, device: Any = None) -> bool:

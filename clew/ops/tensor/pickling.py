@@ -12,6 +12,7 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.mirror import bits_of, memory_behind, with_bits
 from clew.core.public import methods
+from clew.core.result_layout import memory_order
 from clew.core.tensor import Tensor, alias, retyped, wrap
 from clew.kernels.runtime.numpy_capi import address_of
 from clew.ops.define import memory_layout
@@ -43,7 +44,7 @@ def _rebuild(
 
 def _reduce(self: Tensor, protocol: int) -> Any:
     array, bits = memory_behind(self._array), bits_of(self._array)
-    order = memory_layout.memory_order(array)
+    order = memory_order(array)
     in_order = np.ascontiguousarray(array.transpose(order))
     # From protocol 5 on whoever pickles may take the memory as it is, without a copy.
     data: Any = in_order.reshape(-1).view(np.uint8)

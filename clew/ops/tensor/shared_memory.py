@@ -12,6 +12,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.public import methods
+from clew.core.result_layout import memory_order
 from clew.core.tensor import Tensor, retyped, wrap
 from clew.kernels.runtime.numpy_capi import address_of
 from clew.ops.define import memory_layout
@@ -79,7 +80,7 @@ def share_memory_(self: Tensor) -> Tensor:
     from multiprocessing.reduction import ForkingPickler
 
     array = self._array
-    order = memory_layout.memory_order(array)
+    order = memory_order(array)
     block = SharedMemory.allocate(array.nbytes)
     flat = np.frombuffer(block, array.dtype, array.size)
     laid_out = flat.reshape([array.shape[dim] for dim in order])

@@ -12,6 +12,7 @@ from clew.backend import dtypes
 from clew.core.arguments import explained
 from clew.core.op import Op
 from clew.core.public import with_out
+from clew.core.result_layout import laid_out
 from clew.core.tensor import Tensor
 from clew.kernels.codegen.elementary import polynomial
 from clew.kernels.codegen.ir import F32 as SINGLE
@@ -267,7 +268,7 @@ def _glu(self: Array, *, dim: int) -> Array:
     value, gate = _halves(widened(self), dim)
     result = sigmoid_array(gate)
     result *= value
-    return result.astype(self.dtype, copy=False)
+    return laid_out(_halves(self, dim), result.astype(self.dtype, copy=False))
 
 
 def _glu_gradient(g: Tensor, self: Tensor, dim: int) -> Tensor:

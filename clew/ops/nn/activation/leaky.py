@@ -17,7 +17,9 @@ from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.kernels.codegen.ir import where as choose
 from clew.kernels.codegen.ufunc import elementwise
+from clew.kernels.numpy.arrays import as_new
 from clew.ops.define.dims import require_bool
+from clew.ops.define.memory_layout import as_first, in_rows
 from clew.ops.define.rows import FLOATS, Row
 from clew.ops.nn.activation.unary import require_tensor, run, run_kernel
 from clew.ops.pointwise.arithmetic import zeros_of
@@ -37,6 +39,10 @@ def _LEAKY_BACKWARD_KERNEL(g: Any, x: Any, slope: Any) -> Any:
 
 def _leaky(self: Array, *, negative_slope: float) -> Array:
     return run_kernel(_LEAKY_KERNEL, self, numbers=(negative_slope,))
+
+
+def _leaky_in_rows(self: Array, *, negative_slope: float) -> Array:
+    return as_new(_leaky(self, negative_slope=negative_slope))
 
 
 def _leaky_backward(grad_output: Array, self: Array, *, negative_slope: float) -> Array:
@@ -123,13 +129,14 @@ RRELU_IN_PLACE = Row(
     grads={"self": lambda g, noise, out: g * noise}, node="RreluWithNoiseBackward1",
 )  # fmt: skip
 RRELU_EVAL = Row(
-    "rrelu_without_noise", _leaky, inputs=("self",), takes=FLOATS, torch_kernel="leaky_relu_cpu",
+    "rrelu_without_noise", _leaky_in_rows, inputs=("self",), takes=FLOATS,
+    torch_kernel="leaky_relu_cpu",
     grads={
         "self": lambda g, self, negative_slope: LEAKY_RELU_BACKWARD(
             g, self, negative_slope=negative_slope
         )
     },
-    node="RreluWithNoiseBackward0",
+    node="RreluWithNoiseBackward0", placement=in_rows,
 )  # fmt: skip
 
 
@@ -199,7 +206,7 @@ PRELU_KERNEL = Row(
         "self": lambda g, self, weight: g.where(self > 0, g * weight),
         "weight": lambda g, self: (g * self).masked_fill(self > 0, 0),
     },
-    kinks="the left derivative at 0",
+    kinks="the left derivative at 0", placement=as_first,
 )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from clew.core.tensor import Tensor
 from clew.kernels.codegen.ir import where as choose
 from clew.kernels.codegen.ufunc import elementwise
 from clew.ops.define import out_checks
+from clew.ops.define.memory_layout import as_first
 from clew.ops.define.rows import FLOATS, Row
 from clew.ops.nn.activation.unary import require_tensor, run, run_kernel, with_dims
 from clew.ops.pointwise.arithmetic import zeros_of
@@ -115,6 +116,7 @@ HARDTANH_BACKWARD: Row = Row(
 HARDTANH = Row(
     "hardtanh", lambda self, *, min_val, max_val: np.clip(self, min_val, max_val),
     inputs=("self",), takes="ihf", refusals=_CLAMP_REFUSALS, kinks="0 at both ends",
+    placement=as_first,
     grads={
         "self": lambda g, self, min_val, max_val: HARDTANH_BACKWARD(
             g, self, min_val=min_val, max_val=max_val

@@ -25,6 +25,8 @@ from clew.core.tensor import Tensor
 from clew.kernels.codegen.ir import where as choose
 from clew.kernels.codegen.tracing import softplus as log1p_exp
 from clew.kernels.codegen.ufunc import elementwise
+from clew.kernels.numpy.arrays import as_new
+from clew.ops.define.memory_layout import in_rows
 from clew.ops.define.rows import FLOATS, Row
 
 Array = np.ndarray
@@ -72,9 +74,12 @@ def run_quickly(op: Row, input: Tensor, params: dict[str, Any]) -> Tensor:
     """A row with one input, by the short path that float32 and float64 have."""
     array, state = input._array, local.state
     if (array.dtype is F32 or array.dtype is F64) and state.intercept is None:
-        return op.output(state, (input,), params, op.forward(array, **params))
-    result: Tensor = op(input, **params)
-    return result
+        result = op.forward(array, **params)
+        if result.strides != array.strides:
+            result = op.placement((array,), result)
+        return op.output(state, (input,), params, result)
+    whole: Tensor = op(input, **params)
+    return whole
 
 
 def relu_(input: Tensor) -> Tensor:
@@ -314,7 +319,7 @@ _LOG_SIGMOID_BACKWARD_KERNEL = elementwise("log_sigmoid_backward", 2, cost=4, ha
 
 
 def _log_sigmoid(self: Array) -> Array:
-    return run_kernel(_LOG_SIGMOID_KERNEL, self)
+    return as_new(run_kernel(_LOG_SIGMOID_KERNEL, self))
 
 
 def _log_sigmoid_backward(grad_output: Array, self: Array) -> Array:
@@ -335,6 +340,7 @@ LOG_SIGMOID_BACKWARD: Row = Row(
 )  # fmt: skip
 LOG_SIGMOID = Row(
     "log_sigmoid", _log_sigmoid, takes_halves=True, inputs=("self",), takes=FLOATS,
+    placement=in_rows,
     grads={"self": lambda g, self: LOG_SIGMOID_BACKWARD(g, self)},
 )  # fmt: skip
 

@@ -11,6 +11,7 @@ from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.tensor import Tensor
 from clew.kernels.numpy.arrays import widened
+from clew.ops.define.memory_layout import as_first
 from clew.ops.nn.activation.unary import run_kernel
 from clew.ops.nn.loss.checks import (
     check_pair,
@@ -60,7 +61,7 @@ def _weighted(losses: Tensor, input: Tensor, weight: Tensor, reduction: str) -> 
 def _mse(self: Array, target: Array, *, reduction: str) -> Array:
     self, target = in_one_dtype(self, target)
     losses = run_kernel(SQUARES, widened(self), widened(target))
-    return reduced(losses, reduction, self.dtype)
+    return reduced(losses, reduction, self.dtype, (self, target))
 
 
 def _mse_gradient(g: Tensor, self: Tensor, target: Tensor, reduction: str) -> Tensor:
@@ -143,7 +144,7 @@ def _smooth_l1(self: Array, target: Array, *, reduction: str, beta: float) -> Ar
     self, target = in_one_dtype(self, target)
     numbers = beta, 0.5 / beta, 1.0
     losses = run_kernel(SMOOTH, widened(self), widened(target), numbers=numbers)
-    return reduced(losses, reduction, self.dtype)
+    return reduced(losses, reduction, self.dtype, (self, target))
 
 
 def _smooth_l1_gradient(
@@ -207,7 +208,7 @@ def _huber(
     self, target = in_one_dtype(self, target)
     numbers = delta, 0.5, delta
     losses = run_kernel(SMOOTH, widened(self), widened(target), numbers=numbers)
-    return reduced(losses, reduction, dtype or self.dtype)
+    return reduced(losses, reduction, dtype or self.dtype, (self, target), as_first)
 
 
 def _huber_gradient(

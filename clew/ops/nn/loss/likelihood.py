@@ -14,6 +14,7 @@ from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.tensor import Tensor, of_values
 from clew.kernels.numpy.arrays import widened
+from clew.ops.define.memory_layout import as_first
 from clew.ops.nn.activation.unary import logsigmoid, run_kernel
 from clew.ops.nn.loss.checks import (
     check_factor,
@@ -134,8 +135,9 @@ def _bce_with_logits(
     losses = _logits_losses(self, target, pos_weight)
     if weight is not None:
         losses = losses * weight
-    # PyTorch writes into a tensor made from the target, so the loss has the target's dtype.
-    return reduced(losses, reduction, losses.dtype).astype(target.dtype, copy=False)
+    # PyTorch writes into a tensor made from the target: the loss has its dtype, and lies as it does.
+    kept = reduced(losses, reduction, losses.dtype, (target,), as_first)
+    return kept.astype(target.dtype, copy=False)
 
 
 def _logits_gradient(

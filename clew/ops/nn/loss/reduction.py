@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from clew.core.result_layout import Placement, laid_out
 from clew.core.tensor import Tensor
 from clew.kernels.numpy.arrays import widened
 from clew.source import user_stacklevel
@@ -44,10 +45,21 @@ def asked_reduction(size_average: bool | None, reduce: bool | None, reduction: s
     return reduction
 
 
-def reduced(values: np.ndarray, reduction: str, dtype: np.dtype) -> np.ndarray:
-    """Elementwise losses reduced as asked, in the dtype of the input."""
+def reduced(
+    values: np.ndarray,
+    reduction: str,
+    dtype: np.dtype,
+    operands: tuple[np.ndarray, ...] = (),
+    placement: Placement = laid_out,
+) -> np.ndarray:
+    """Elementwise losses reduced as asked, in the dtype of the input.
+
+    The losses themselves lie in memory as their operands do.
+    """
     if reduction == "none":
-        return values.astype(dtype, copy=False)
+        losses = values.astype(dtype, copy=False)
+        is_like_first = bool(operands) and operands[0].shape == losses.shape
+        return placement(operands, losses) if is_like_first else losses
     total: Any = np.add.reduce(widened(values), axis=None)
     if reduction == "mean":
         # NumPy's division, because Python's would refuse the mean of nothing.
