@@ -201,7 +201,7 @@ def test_of_views(lib: Any) -> Any:
 @twice
 def test_of_batched_products(lib: Any) -> Any:
     a, b = lib.ones(1, 3, 3, 2).permute(0, 1, 3, 2), lib.ones(3, 1, 3, 2).transpose(0, 1)
-    return [(a.mT @ b.mT).stride(), (b @ a).stride(), (b @ b.mT).stride(), (a[0] @ b.mT).stride()]
+    return [(a.mT @ b.mT).stride(), (b @ a).stride(), (b @ b.mT).stride(), (a[0] @ b).stride()]
 
 
 @twice

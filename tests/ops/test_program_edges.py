@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from tests.twice import leaf, outcome, raised, twice
@@ -25,6 +26,30 @@ def test_sums_into_their_own_input(lib: Any) -> Any:
         seen.append(base)
         lost = lib.tensor([[1.0, 2.0], [3.0, 4.0]])
         seen += [raised(getattr(lib, name), lost, 5, out=lost), lost]
+    return seen
+
+
+@twice
+def test_out_is_resized_in_its_own_memory(lib: Any) -> Any:
+    """Where there is room, so that others see the result; sums and products clear it first."""
+    seen: list[Any] = []
+    calls = [
+        lambda base, out: lib.sum(base.clone(), 1, out=out),
+        lambda base, out: lib.sum(base, 0, out=out),
+        lambda base, out: lib.prod(base.clone(), 1, keepdim=True, out=out),
+        lambda base, out: lib.nansum(base, 0, out=out),
+        lambda base, out: lib.exp(lib.zeros(2), out=out),
+        lambda base, out: lib.add(lib.ones(1, 2), 1, out=out),
+        lambda base, out: lib.amax(lib.ones(2, 2), 0, out=out),
+    ]  # fmt: skip
+    for call in calls:
+        for part in (lambda x: x[1], lambda x: x.view(-1), lambda x: x.T, lambda x: x):
+            base = lib.arange(1.0, 7.0).reshape(2, 3)
+            out = part(base)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                call(base, out)
+            seen += [base, out, out.stride(), out.storage_offset()]
     return seen
 
 
@@ -53,6 +78,12 @@ def test_poles_of_polygamma(lib: Any) -> Any:
 @twice
 def test_the_zeros_of_lgamma_are_positive(lib: Any) -> Any:
     return [1 / lib.lgamma(lib.tensor([1.0, 2.0], dtype=t)) for t in (lib.float32, lib.float64)]
+
+
+@twice
+def test_powers_of_one(lib: Any) -> Any:
+    odd = lib.tensor([complex(NAN, NAN), complex(INF, 0), 0j, 2j])
+    return [base**odd for base in (1, 1.0, 1 + 0j)] + [1 ** lib.tensor([NAN, INF, 2.0])]
 
 
 @twice

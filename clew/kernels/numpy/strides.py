@@ -85,6 +85,20 @@ def _fits(array: np.ndarray, shape: Sequence[int], strides: Sequence[int], offse
     return offset >= 0 and (last < array.nbytes or 0 in shape)
 
 
+def resized(
+    array: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...]
+) -> np.ndarray | None:
+    """Memory of another shape that begins with the same element; None where it does not fit."""
+    owner = owner_of(array)
+    if not owner.size or not is_gapless(owner) or type(owner) is not np.ndarray:
+        return None
+    start = address_of(array) - address_of(owner)
+    end = start + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
+    if 0 in shape or end + array.itemsize > owner.nbytes:
+        return None
+    return restride(array, shape, strides)
+
+
 def _shifted(array: np.ndarray, offset: int) -> np.ndarray:
     first = array[(slice(0, 1),) * array.ndim]
     elements = offset // array.itemsize

@@ -16,6 +16,7 @@ from clew.backend import dtypes
 from clew.core.inplace import check_overlap, repeats_memory
 from clew.core.public import Accept
 from clew.core.tensor import Tensor, wrap
+from clew.kernels.numpy.strides import resized
 from clew.ops.define.dims import wrap_dims
 
 # The same where the function has run: for `out_form`.
@@ -225,11 +226,24 @@ def starts_from(identity: int) -> Any:
         elif np.may_share_memory(input._array, array) and not repeats_memory(array):
             # A dimension that does not exist is said before anything is lost.
             dim = args[1] if len(args) > 1 else kwargs.get("dim", kwargs.get("axis"))
-            wrap_dims(dim, input._array.ndim)
-            array[...] = identity
+            keepdim = args[2] if len(args) > 2 else kwargs.get("keepdim", False)
+            shape = _reduced_shape(input._array.shape, dim, keepdim)
+            if shape != array.shape:
+                # It gets the shape of the result first; the rest of its memory stays.
+                strides = np.empty(shape, array.dtype).strides
+                array = resized(array, shape, strides)
+            if array is not None:
+                array[...] = identity
         return None
 
     return check
+
+
+def _reduced_shape(shape: tuple[int, ...], dim: Any, keepdim: bool) -> tuple[int, ...]:
+    dims = wrap_dims(dim, len(shape))
+    if keepdim:
+        return tuple(1 if place in dims else n for place, n in enumerate(shape))
+    return tuple(n for place, n in enumerate(shape) if place not in dims)
 
 
 def nansum_out(args: Args, kwargs: Kwargs, out: Tensor) -> Args | None:
