@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from typing import Any
 
@@ -382,3 +383,79 @@ def test_real_parts_lie_as_new(lib: Any) -> Any:
 def test_leaves_are_said_before_bools(lib: Any) -> Any:
     x = leaf(lib, [1.0])
     return raised(x.sub_, True, alpha=2), raised(lib.ones(1).sub_, True, alpha=2)
+
+
+@twice
+def test_zeros_times_nan_in_products(lib: Any) -> Any:
+    """Also of matrices of one element, for which BLAS has a way of its own."""
+    zero, row = lib.zeros(1, 1), lib.tensor([[NAN, INF, 1.0]])
+    linear = lib.nn.functional.linear
+    return [
+        zero @ row, row.T @ zero, zero @ zero, linear(zero, row.T, lib.ones(3)),
+        lib.zeros(2, 1) @ row, lib.zeros(1) @ row, row.mv(lib.zeros(3)),
+    ]  # fmt: skip
+
+
+@twice
+def test_gradients_of_cumprod_at_zeros(lib: Any) -> Any:
+    rows = [
+        [0.0, 1.0, 2.0, 3.0], [1.0, 0.0, 2.0, 0.0], [2.0, 3.0, 0.0, 5.0], [0.0, 0.0, 1.0, INF],
+        [INF, 0.0, 2.0, 1.0], [NAN, 2.0, 0.0, 1.0], [1.0, 2.0, 0.0, NAN], [3.0, 2.0, 1.0, 2.0],
+    ]  # fmt: skip
+    weights = [
+        [1.0, 1.0, 1.0, 1.0],
+        [INF, 1.0, 1.0, 1.0],
+        [1.0, NAN, 2.0, 1.0],
+        [1.0, 2.0, 3.0, INF],
+    ]
+    seen = []
+    for row, weight in itertools.product(rows, weights):
+        x = leaf(lib, row)
+        (x.cumprod(0) * lib.tensor(weight)).sum().backward()
+        seen.append(x.grad)
+    both = leaf(lib, rows)
+    both.cumprod(1).sum().backward()
+    return [*seen, both.grad]
+
+
+@twice
+def test_norms_of_complex_infinities(lib: Any) -> Any:
+    z = lib.tensor([complex(INF, NAN), complex(NAN, INF), 1 + 1j])
+    parts = (z, z[:1], z[2:], z.reshape(3, 1), z.reshape(1, 3))
+    return [part.norm(order) for part in parts for order in (1, 2, 3, INF)]
+
+
+@twice
+def test_quotients_that_are_added(lib: Any) -> Any:
+    z = lib.tensor([1 + 1j, 1j, -1, 3 - 2j])
+    zero = lib.tensor(False)
+    return [lib.addcdiv(z, z, zero).imag, lib.addcdiv(z, z, zero, value=0.5).isnan()]
+
+
+@twice
+def test_the_sign_of_a_vanishing_logsigmoid(lib: Any) -> Any:
+    x = [INF, 200.0, 1e4, -INF]
+    return [
+        1 / lib.nn.functional.logsigmoid(lib.tensor(x, dtype=dtype))
+        for dtype in (lib.float32, lib.bfloat16)
+    ]
+
+
+@twice
+def test_searching_where_nothing_is_sorted(lib: Any) -> Any:
+    seen = []
+    for row in ([3.0, 3.0, NAN], [NAN, 1.0, 2.0], [-2.0, -3.0, 1.75, 0.5, -2.5, -0.25], [NAN, NAN]):
+        for dtype in (lib.float32, lib.float64, lib.bfloat16):
+            x = lib.tensor(row, dtype=dtype)
+            seen += [lib.searchsorted(x, x, right=right) for right in (False, True)]
+    whole = lib.tensor([4, 1, 3, 0, 2], dtype=lib.int32)
+    return [*seen, lib.searchsorted(whole, whole), lib.bucketize(whole, whole, right=True)]
+
+
+@twice
+def test_i1_has_no_gradient_in_half_precision(lib: Any) -> Any:
+    seen = []
+    for name in ("i1", "i1e"):
+        x = leaf(lib, [0.5, 1.0], dtype="bfloat16")
+        seen.append(raised(getattr(lib.special, name)(x).sum().backward))
+    return seen

@@ -58,6 +58,9 @@ def product(a: Array, b: Array) -> Array:
             if kernel is not None:
                 result: Array = kernel(a, b)
                 return result
+        if a.size == 1 or b.size == 1:
+            # BLAS would take 0 times NaN for 0.
+            return a * b
     return np.asarray(a.dot(b))
 
 
@@ -104,7 +107,7 @@ def affine(a: Array, b: Array, bias: Array) -> Array:
         if kernel is not None:
             result: Array = kernel(a, b, bias)
             return result
-    total = a.dot(b)
+    total = a * b if a.size == 1 or b.size == 1 else a.dot(b)
     total += bias
     return total
 

@@ -40,7 +40,8 @@ def conj(value: Any) -> Any:
         return value.conj() if value.dtype.kind in "cW" else value
     if isinstance(value, Tensor):
         return value.conj() if value._array.dtype.kind in "cW" else value
-    return value.conjugate() if isinstance(value, complex) else value
+    # What NumPy makes of arrays without dimensions is a number, too.
+    return value.conjugate() if isinstance(value, (complex, np.complexfloating)) else value
 
 
 ZEROS = Row("_zeros_of", np.zeros_like, inputs=("self",), non_differentiable="constant")
@@ -289,7 +290,7 @@ neg = unary_row(
 )  # fmt: skip
 abs_ = unary_row(
     "abs", np.absolute, lambda g, self: g * self.sgn(), rule=REAL, aliases=("absolute",),
-    takes="ihfc", out=False, kinks="0 at 0", placement=for_kinds("c", as_first),
+    takes="ihfc", out=False, kinks="0 at 0", placement=for_kinds("cW", as_first),
     doc="The absolute value; of complex numbers, their distance from 0.",
     example=(
         ">>> clew.abs(clew.tensor([-1, 2]))\n"

@@ -218,7 +218,7 @@ def _plus_product(self: Any, tensor1: Any, tensor2: Any, *, value: Any) -> Any:
 
 
 def _plus_quotient(self: Any, tensor1: Any, tensor2: Any, *, value: Any) -> Any:
-    return self + value * (tensor1 / tensor2)
+    return self + value * tensor1 / tensor2
 
 
 ADDCMUL = Row(

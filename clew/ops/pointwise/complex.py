@@ -433,7 +433,7 @@ class Angle(Row):
 
 ANGLE = Angle(
     "angle", _angle, rule="float", grads={"self": _grad_of_angle}, kinks="0 at 0",
-    placement=for_kinds("c", in_rows),
+    placement=for_kinds("cW", in_rows),
 )  # fmt: skip
 ANGLE.keeps_promoted = False
 

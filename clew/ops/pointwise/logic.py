@@ -15,6 +15,7 @@ from clew.core.public import methods
 from clew.core.result_layout import laid_out
 from clew.core.state import local
 from clew.core.tensor import Tensor
+from clew.kernels.numpy.arrays import real_part
 from clew.ops.define.memory_layout import as_first, for_kinds, in_memory_as
 from clew.ops.define.rows import (
     BOOL,
@@ -51,8 +52,8 @@ def _test(
 def _as_tested(operands: Sequence[Any], result: np.ndarray) -> np.ndarray:
     """PyTorch tests a part of complex numbers, a view with gaps; of others it knows the result."""
     array = operands[0]
-    if array.dtype.kind == "c":
-        return laid_out((array.real,), result)
+    if array.dtype.kind in "cW":
+        return laid_out((real_part(array),), result)
     return in_memory_as(array, result)
 
 
@@ -71,7 +72,7 @@ isnan = _test(
     example=">>> clew.isnan(clew.tensor([1., float(\"nan\")]))\ntensor([False,  True])",
 )  # fmt: skip
 isinf = _test(
-    "isinf", np.isinf, placement=for_kinds("biuc", _as_tested),
+    "isinf", np.isinf, placement=for_kinds("biucW", _as_tested),
     doc="Where elements are inf or -inf, as a tensor of bools.",
     example=(
         ">>> clew.isinf(clew.tensor([1., float(\"inf\"), float(\"-inf\"), float(\"nan\")]))\n"

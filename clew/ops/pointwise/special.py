@@ -282,15 +282,17 @@ igammac = _incomplete_gamma(
 
 
 def _grad_of_i1(g: Tensor, self: Tensor, out: Tensor) -> Tensor:
-    return g * _slope_at_zero(self, lambda x: i0(x) - out / x)
+    return g * _slope_at_zero("i1", self, lambda x: i0(x) - out / x)
 
 
 def _grad_of_i1e(g: Tensor, self: Tensor, out: Tensor) -> Tensor:
-    return g * _slope_at_zero(self, lambda x: i0e(x) - out * (x.sgn() + x.reciprocal()))
+    return g * _slope_at_zero("i1e", self, lambda x: i0e(x) - out * (x.sgn() + x.reciprocal()))
 
 
-def _slope_at_zero(self: Tensor, slope: Callable[[Tensor], Tensor]) -> Tensor:
+def _slope_at_zero(name: str, self: Tensor, slope: Callable[[Tensor], Tensor]) -> Tensor:
     """The slope is 1/2 at 0, where its formula divides by 0."""
+    if self.dtype.np in dtypes.LOW_PRECISION:
+        raise errors.no_kernel(f"{name}_backward", self.dtype)
     tiny = self.abs() <= np.finfo(self._array.dtype).eps
     safe = WHERE(tiny, float(np.finfo(self._array.dtype).eps), self)
     return WHERE(tiny, 0.5, slope(safe))

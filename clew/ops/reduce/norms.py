@@ -46,12 +46,13 @@ def _vector_norm(
 
 def _norm_of(values: np.ndarray, ord: float, dims: Dims, keepdim: bool) -> np.ndarray:
     if ord == 2:
-        if len(dims) == 1:
-            total = np.asarray(_vecdot(values, values, axis=dims[0]).real)
-            return np.sqrt(np.expand_dims(total, dims[0]) if keepdim else total)
         if values.dtype.kind in "cW":
-            squares = values.real**2 + values.imag**2
-        elif len(dims) == values.ndim and values.flags.c_contiguous and not keepdim:
+            # A number of which one part is infinite is infinite.
+            values = np.absolute(values)
+        if len(dims) == 1:
+            total = np.asarray(_vecdot(values, values, axis=dims[0]))
+            return np.sqrt(np.expand_dims(total, dims[0]) if keepdim else total)
+        if len(dims) == values.ndim and values.flags.c_contiguous and not keepdim:
             flat = values.reshape(-1)
             return np.sqrt(np.dot(flat, flat))
         else:

@@ -20,6 +20,7 @@ from clew.kernels.numpy.arrays import as_new, widened
 from clew.ops.define import out_checks, return_types
 from clew.ops.define.dims import numpy_names, wrap_dim
 from clew.ops.pointwise.arithmetic import conj
+from clew.ops.pointwise.clamping import WHERE
 from clew.ops.reduce.choosing import found_op, orderable, refuse_complex_history
 from clew.ops.reduce.reductions import Dims, convert, sum_dtype
 
@@ -200,10 +201,24 @@ def _cumprod_grad(g: Tensor, self: Tensor, out: Tensor, dim: int, dtype: np.dtyp
         return g
     if every_value(self).all():
         return _reversed_cumsum(g * conj(out), dim) / conj(self)
-    # With zeros nothing can be divided by; the same sum as a recurrence.
+    # With zeros nothing can be divided by.
     x = conj(self.to(dtypes.BY_NUMPY[dtype]))
+    if not local.state.grad_enabled:
+        return _cumprod_grad_with_zeros(g, x, conj(out), dim)
+    # The same sum as a recurrence, which has derivatives of its own.
     before = shifted_right(x, dim, 1).cumprod(dim)
     return before * LINEAR_RECURRENCE(shifted_left(x, dim, 0), g, dim=dim)
+
+
+def _cumprod_grad_with_zeros(g: Tensor, x: Tensor, out: Tensor, dim: int) -> Tensor:
+    """Up to the first zero by division, at it by a product; what comes after changes nothing."""
+    is_zero = x == 0
+    zeros = is_zero.cumsum(dim)
+    is_before, is_next = zeros == 0, zeros == 1
+    before = _reversed_cumsum((g * out).masked_fill(~is_before, 0), dim) / x
+    following = x.masked_fill(~is_next | is_zero, 1).cumprod(dim) * g.masked_fill(~is_next, 0)
+    at_zero = following.sum(dim, keepdim=True) * shifted_right(out, dim, 1)
+    return WHERE(is_before, before, WHERE(is_next & is_zero, at_zero, 0))
 
 
 CUMPROD = Op(

@@ -232,19 +232,20 @@ def _searchsorted(
     out_int32: bool,
 ) -> np.ndarray:
     sequence, values = orderable(sorted_sequence), orderable(self)
+    if sorter is not None:
+        sequence = np.take_along_axis(sequence, sorter, -1)
     if sequence.ndim == 1:
-        side: Any = "right" if right else "left"
-        places = np.searchsorted(sequence, values, side=side, sorter=sorter)
+        # The steps are those of PyTorch, which show among NaN and where nothing is sorted.
+        sequence, values = sequence[None], values.reshape(1, -1)
+    same = np.result_type(sequence, values)
+    if same.kind in "biu" and same.name != "uint64":
+        same = np.dtype(np.int64)
+    if same in compiled.bisection.TYPES:
+        sequence, values = (each.astype(same, copy=False) for each in (sequence, values))
+        places = compiled.bisection.bisect(sequence, values, right)
     else:
-        if sorter is not None:
-            sequence = np.take_along_axis(sequence, sorter, -1)
-        same = np.result_type(sequence, values)
-        if same in compiled.bisection.TYPES:
-            sequence, values = (each.astype(same, copy=False) for each in (sequence, values))
-            places = compiled.bisection.bisect(sequence, values, right)
-        else:
-            places = _bisect(sequence, values, right)
-    return np.asarray(places).astype(np.int32 if out_int32 else np.int64, copy=False)
+        places = _bisect(sequence, values, right)
+    return places.reshape(self.shape).astype(np.int32 if out_int32 else np.int64, copy=False)
 
 
 def _bisect(sequence: np.ndarray, values: np.ndarray, right: bool) -> np.ndarray:

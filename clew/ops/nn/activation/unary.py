@@ -312,7 +312,10 @@ def softplus(
     return run_quickly(SOFTPLUS, input, {"beta": beta, "threshold": threshold})
 
 
-_LOG_SIGMOID_KERNEL = elementwise("log_sigmoid", 1, cost=8, half=True)(lambda x: -log1p_exp(-x))
+# 0 of large numbers, not -0.
+_LOG_SIGMOID_KERNEL = elementwise("log_sigmoid", 1, cost=8, half=True)(
+    lambda x: 0.0 - log1p_exp(-x)
+)
 _LOG_SIGMOID_BACKWARD_KERNEL = elementwise("log_sigmoid_backward", 2, cost=4, half=True)(
     lambda g, x: g * (-x).sigmoid()
 )
