@@ -194,7 +194,8 @@ def unary_row(
     op = Row(
         name, forward, inputs=("self",), grads={"self": grad} if grad else None, rule=rule,
         takes=takes, torch_kernel=torch_kernel, refusals=refusals, takes_halves=takes_halves,
-        node=node, bare=bare, kinks=kinks, non_differentiable=non_differentiable, placement=placement,
+        node=node, bare=bare, kinks=kinks, non_differentiable=non_differentiable,
+        placement=placement,
     )  # fmt: skip
     # Operations that refuse floats have no short path: their checks are in `op` itself.
     implementation = unary(op) if "f" in takes else _named(lambda input: op(input), name)
