@@ -40,8 +40,10 @@ def conj(value: Any) -> Any:
         return value.conj() if value.dtype.kind in "cW" else value
     if isinstance(value, Tensor):
         return value.conj() if value._array.dtype.kind in "cW" else value
-    # What NumPy makes of arrays without dimensions is a number, too.
-    return value.conjugate() if isinstance(value, (complex, np.complexfloating)) else value
+    if isinstance(value, np.generic):
+        # What NumPy makes of arrays without dimensions.
+        return np.conjugate(value) if value.dtype.kind in "cW" else value
+    return value.conjugate() if isinstance(value, complex) else value
 
 
 ZEROS = Row("_zeros_of", np.zeros_like, inputs=("self",), non_differentiable="constant")
