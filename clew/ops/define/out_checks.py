@@ -228,12 +228,11 @@ def starts_from(identity: int) -> Any:
             dim = args[1] if len(args) > 1 else kwargs.get("dim", kwargs.get("axis"))
             keepdim = args[2] if len(args) > 2 else kwargs.get("keepdim", False)
             shape = _reduced_shape(input._array.shape, dim, keepdim)
-            if shape != array.shape:
-                # It gets the shape of the result first; the rest of its memory stays.
-                strides = np.empty(shape, array.dtype).strides
-                array = resized(array, shape, strides)
-            if array is not None:
-                array[...] = identity
+            # It gets the shape of the result first; the rest of its memory stays.
+            strides = np.empty(shape, array.dtype).strides
+            first = array if shape == array.shape else resized(array, shape, strides)
+            if first is not None:
+                first[...] = identity
         return None
 
     return check

@@ -135,7 +135,7 @@ def _bce_with_logits(
     losses = _logits_losses(self, target, pos_weight)
     if weight is not None:
         losses = losses * weight
-    # PyTorch writes into a tensor made from the target: the loss has its dtype, and lies as it does.
+    # PyTorch writes into a tensor made from the target: its dtype, and its order in memory.
     kept = reduced(losses, reduction, losses.dtype, (target,), as_first)
     return kept.astype(target.dtype, copy=False)
 
