@@ -30,14 +30,13 @@ Shape = tuple[int, ...]
 
 def _viewed(self: np.ndarray, *, shape: Shape) -> np.ndarray:
     try:
-        result = reshaped(self, shape)
+        return reshaped(self, shape)
     except ValueError:
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one "
             "dimension spans across two contiguous subspaces). Use .reshape(...) instead."
             + errors.at_user_line()
         ) from None
-    return result
 
 
 VIEW = ViewOp(
