@@ -8,6 +8,7 @@ The text of the function is part of `explain()`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -58,8 +59,10 @@ class Program:
     inputs are: some of them get gradients.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, timed: bool = False) -> None:
         self.graph = graph
+        # Seconds of each instruction, of the last run of a program that is timed.
+        self.seconds = [0.0] * len(graph.instructions) if timed else []
         self.names: dict[str, Any] = {}
         self.lines: list[str] = []
         self._by_id: dict[int, str] = {}
@@ -91,7 +94,15 @@ class Program:
             if instruction.kind in _IN_GRAD_MODE and instruction.grad_enabled != grad_enabled:
                 grad_enabled = instruction.grad_enabled
                 self._line(f"{self.name(local, 'local')}.state.grad_enabled = {grad_enabled}")
+            if self.seconds:
+                self._line(f"_began = {self.name(perf_counter, 'clock')}()")
             self._statement(instruction)
+            if self.seconds:
+                seconds, clock = (
+                    self.name(self.seconds, "seconds"),
+                    self.name(perf_counter, "clock"),
+                )
+                self._line(f"{seconds}[{place}] = {clock}() - _began")
             self._free(instruction, place)
         for value in graph.results:
             self._load(value)

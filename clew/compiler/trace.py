@@ -26,6 +26,7 @@ from clew.core.state import local
 from clew.core.storage import Storage, next_sequence_number
 from clew.core.tensor import Tensor
 from clew.errors import Freed, backward_twice
+from clew.kernels.gemm.products import finish
 from clew.source import Place, user_where
 from clew.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
@@ -163,6 +164,7 @@ class Trace:
                 undo()
             raise
         finally:
+            finish(state.pending_products)
             state.grad_enabled = grad_enabled
         for storage, count in self.bumps:
             storage.version += count

@@ -6,9 +6,10 @@ from clew.compiler.graph import Graph
 from clew.compiler.passes.checks import hoist_checks
 from clew.compiler.passes.dead_code import remove_dead_code
 from clew.compiler.passes.fusion import fuse
+from clew.compiler.passes.overlap import overlap_products
 from clew.compiler.passes.views import merge_views
 
-PASSES = (hoist_checks, merge_views, remove_dead_code, fuse)
+PASSES = (hoist_checks, merge_views, remove_dead_code, fuse, overlap_products)
 
 
 def optimize(graph: Graph) -> Graph:

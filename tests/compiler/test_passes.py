@@ -1,0 +1,95 @@
+"""Each pass over graphs: what it leaves, and that results stay those of eager."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import clew
+import clew.nn.functional as F
+from clew import nn
+from clew.compiler.graph import CALL, FUSED, VIEW, Graph
+from tests.compiler.test_compile import bits
+
+
+def graph_of(compiled: Any) -> Graph:
+    graph: Graph = compiled.events[0].trace.graph
+    return graph
+
+
+def names(graph: Graph, kind: str) -> list[str]:
+    return [each.name for each in graph.instructions if each.kind == kind]
+
+
+def test_an_elementwise_chain_is_one_kernel_and_what_nobody_uses_is_left_out() -> None:
+    x = clew.randn(50, 7, requires_grad=True)
+
+    def step() -> None:
+        x.grad = None
+        (F.gelu(x) * x.sigmoid() + x.tanh()).mean().backward()
+
+    step()
+    right = x.grad.clone()
+    compiled = clew.compile(step)
+    compiled(), compiled()
+    large = [
+        each
+        for each in graph_of(compiled).instructions
+        if each.kind == FUSED and each.outputs[0] is not None and each.outputs[0].size > 1
+    ]
+    # The value of the loss is not returned: only the gradient is computed, from x alone.
+    assert len(large) == 1
+    clew.testing.assert_close(
+        x.grad, clew.frombuffer(bytearray(right), dtype=clew.float32).view(50, 7)
+    )
+
+
+def test_a_kernel_never_reads_memory_after_it_was_overwritten() -> None:
+    def program(x: clew.Tensor) -> clew.Tensor:
+        y = x + 1
+        kept = y * 2
+        y.mul_(10)
+        late = y + kept
+        x.zero_()
+        return late + x + kept
+
+    compiled = clew.compile(program)
+    for seed in range(3):
+        clew.manual_seed(seed)
+        x = clew.randn(33)
+        assert bits(compiled(x.clone())) == bits(program(x.clone()))
+
+
+def test_views_of_the_same_elements_are_merged() -> None:
+    @clew.compile
+    def program(x: clew.Tensor) -> clew.Tensor:
+        return x.t().t().t().mm(x.t().t())
+
+    x = clew.randn(3, 2)
+    program(x), program(x)
+    assert len(names(graph_of(program), VIEW)) == 1
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_products_that_become_gradients_are_waited_for(threads: int) -> None:
+    before = clew.get_num_threads()
+    clew.set_num_threads(threads)
+    try:
+        clew.manual_seed(0)
+        model = nn.Sequential(nn.Linear(128, 256), nn.ReLU(), nn.Linear(256, 128))
+
+        def step(x: clew.Tensor) -> clew.Tensor:
+            model.zero_grad()
+            model(x).square().mean().backward()
+            return model[0].weight.grad.norm()
+
+        compiled = clew.compile(step)
+        for seed in range(4):
+            clew.manual_seed(seed)
+            x = clew.randn(64, 128)
+            right = step(x), model[2].weight.grad.clone()
+            clew.testing.assert_close((compiled(x), model[2].weight.grad), right)
+        assert "wait" in names(graph_of(compiled), CALL)
+    finally:
+        clew.set_num_threads(before)
