@@ -12,6 +12,7 @@ from clew.backend import dtypes
 from clew.compiler.capture import Capture
 from clew.compiler.checking import checked_replay
 from clew.compiler.program import Mismatch
+from clew.compiler.report import explained, profiled
 from clew.compiler.trace import Trace, capture_call
 from clew.core.interception import installed
 from clew.core.state import local
@@ -137,20 +138,26 @@ class CompiledFunction:
                 f"the function cannot be compiled whole: {problem}" + at_user_line()
             )
 
-    def explain(self) -> str:
-        """What was compiled, why, and what runs eagerly."""
+    def explain(self, detail: str = "graph") -> str:
+        """What was compiled, why, and what runs eagerly.
+
+        `detail` is "summary", "graph" (the instructions), "program" (the text that a replay runs),
+        "kernels" (the expressions of fused kernels) or "llvm".
+        """
         name = getattr(self.function, "__qualname__", type(self.function).__name__)
-        lines = [f"{name}: {len(self.events)} captured"]
-        for number, event in enumerate(self.events):
-            lines.append(f"  {number}. {event}")
-            if event.trace is not None:
-                trace = event.trace
-                lines.append(
-                    f"     {len(trace.graph.instructions)} instructions, replayed "
-                    f"{trace.replays} times"
-                )
-                lines.extend("       " + line for line in str(trace.graph).splitlines())
-        return "\n".join(lines)
+        return explained(name, self.events, detail)
+
+    def profile(self, *args: Any, **kwargs: Any) -> str:
+        """A call with a clock around every instruction: a table, the most expensive first."""
+        self(*args, **kwargs)
+        tensors, key, _ = _signature(args, kwargs)
+        for trace in self._traces.get(key, ()):
+            if trace.matches(tensors) is None:
+                return profiled(trace, tensors)
+        raise RuntimeError(
+            "this call is not compiled, so there is nothing to time: explain() says why"
+            + at_user_line()
+        )
 
     def reset(self) -> None:
         """Forget all traces."""

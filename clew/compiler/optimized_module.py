@@ -30,9 +30,9 @@ class OptimizedModule(Module):
         """The compiled forward."""
         return self.compiled(*args, **kwargs)
 
-    def explain(self) -> str:
-        """What was compiled, why, and what runs eagerly."""
-        text: str = self.compiled.explain()
+    def explain(self, detail: str = "graph") -> str:
+        """What was compiled, why, and what runs eagerly; `detail` as for functions."""
+        text: str = self.compiled.explain(detail)
         return text
 
     def __getattr__(self, name: str) -> Any:

@@ -91,3 +91,34 @@ def test_products_that_become_gradients_are_waited_for(threads: int) -> None:
         assert "wait" in names(graph_of(compiled), CALL)
     finally:
         clew.set_num_threads(before)
+
+
+# -- what a compiled function tells ------------------------------------------------------------
+
+
+def test_explain_and_profile() -> None:
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+    update = clew.optim.SGD(model.parameters(), 0.1)
+
+    @clew.compile
+    def step(x: clew.Tensor) -> clew.Tensor:
+        update.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        update.step()
+        return loss
+
+    x = clew.randn(3, 4)
+    step(x)
+    assert "captured 1 times, compiled 1 times" in step.explain("summary")
+    assert "fused tanh" in step.explain() and "test_passes.py" in step.explain()
+    assert "def run(inputs, given):" in step.explain("program")
+    assert "f32 = " in step.explain("kernels")
+    assert "define " in step.explain("llvm")
+    with pytest.raises(ValueError, match="explain"):
+        step.explain("assembly of the moon")
+    table = step.profile(x)
+    assert "SGD.step" in table and table.splitlines()[-1].endswith("all")
+    through_numpy = clew.compile(lambda x: clew.from_numpy(x.numpy()))
+    with pytest.raises(RuntimeError, match="not compiled"):
+        through_numpy.profile(x)

@@ -1,0 +1,111 @@
+"""What a compiled function tells of itself: traces and their causes, kernels, memory, time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from clew.compiler.graph import COMPUTED, FUSED, Graph, Instruction, Value
+from clew.compiler.program import Program, last_uses
+from clew.core.state import local
+from clew.core.tensor import Tensor
+from clew.kernels.gemm.products import finish
+
+if TYPE_CHECKING:
+    from clew.compiler.api import Event
+    from clew.compiler.trace import Trace
+
+DETAILS = ("summary", "graph", "program", "kernels", "llvm")
+
+
+def explained(name: str, events: Sequence[Event], detail: str) -> str:
+    """All attempts to compile a function: why each was made, and what came of it."""
+    if detail not in DETAILS:
+        raise ValueError(f"explain() tells {', '.join(DETAILS)}, not {detail!r}")
+    compiled = sum(event.trace is not None for event in events)
+    lines = [f"{name}: captured {len(events)} times, compiled {compiled} times"]
+    for number, event in enumerate(events):
+        lines.append(f"{number}. {event}")
+        if event.trace is not None:
+            lines.extend("   " + line for line in _trace_lines(event.trace, detail))
+    return "\n".join(lines)
+
+
+def _trace_lines(trace: Trace, detail: str) -> list[str]:
+    graphs = [trace.graph] + ([] if trace.joint is None else [trace.joint.graph])
+    lines = []
+    for title, graph in zip(("forward", "backward"), graphs, strict=False):
+        peak = peak_bytes(graph) / 2**20
+        fused = sum(each.kind == FUSED for each in graph.instructions)
+        what = f"{title}: " if len(graphs) > 1 else ""
+        lines.append(
+            f"{what}{len(graph.instructions)} instructions, {fused} of them fused kernels; "
+            f"intermediate values take {peak:.1f} MiB at most"
+        )
+    lines.append(f"replayed {trace.replays} times")
+    if detail == "graph":
+        for graph in graphs:
+            lines += str(graph).splitlines()
+    elif detail == "program":
+        lines += trace.program.source.splitlines()
+    elif detail in ("kernels", "llvm"):
+        for graph in graphs:
+            for each in graph.instructions:
+                if each.kind == FUSED:
+                    lines += _kernel_lines(each, detail == "llvm")
+    return lines
+
+
+def _kernel_lines(instruction: Instruction, with_llvm: bool) -> list[str]:
+    kernel = instruction.detail
+    text = kernel.kernel.module(kernel.program) if with_llvm else str(kernel.program)
+    return [str(instruction), *["  " + line for line in text.splitlines()]]
+
+
+def peak_bytes(graph: Graph) -> int:
+    """The most memory that computed values take at one time, views not counted."""
+    last = last_uses(graph)
+    until: dict[Value, int] = {}
+    for value, place in last.items():
+        root = value.alias
+        until[root] = max(until.get(root, -1), place)
+    live: dict[Value, int] = {}
+    peak = 0
+    for place, instruction in enumerate(graph.instructions):
+        for out in instruction.outputs:
+            if out is not None and out.alias is out and out.kind == COMPUTED:
+                live[out] = out.size * out.dtype.itemsize
+        peak = max(peak, sum(live.values()))
+        for value in [value for value in live if until.get(value, -1) <= place]:
+            del live[value]
+    return peak
+
+
+def profiled(trace: Trace, tensors: Sequence[Tensor], rows: int = 20) -> str:
+    """One replay with a clock around every instruction: a table, the most expensive first.
+
+    State changes as by any call. Products that overlap are counted where they are waited for.
+    """
+    program = Program(trace.graph, timed=True)
+    state = local.state
+    grad_enabled, state.grad_enabled = state.grad_enabled, False
+    try:
+        program.run([tensor._array for tensor in tensors], tensors)
+    finally:
+        finish(state.pending_products)
+        state.grad_enabled = grad_enabled
+    totals: dict[str, list[float]] = {}
+    for instruction, seconds in zip(trace.graph.instructions, program.seconds, strict=True):
+        totals.setdefault(f"{instruction.kind} {instruction.name}", []).append(seconds)
+    whole = sum(program.seconds) or 1.0
+    lines = [f"{'ms':>9} {'share':>6} {'count':>6}  instruction"]
+    for name, each in sorted(totals.items(), key=lambda item: -sum(item[1]))[:rows]:
+        time = sum(each)
+        lines.append(f"{time * 1e3:9.3f} {time / whole:6.1%} {len(each):6d}  {_short(name)}")
+    lines.append(f"{whole * 1e3:9.3f} {1:6.1%} {len(program.seconds):6d}  all")
+    return "\n".join(lines)
+
+
+def _short(text: Any) -> str:
+    words = str(text)
+    return words if len(words) <= 80 else words[:77] + "..."
