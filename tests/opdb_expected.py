@@ -166,10 +166,6 @@ SUMS_OF_PRODUCTS = (
     "nn.functional.conv_transpose3d",
 )
 
-# Indices where torch names any of several equal elements: what they point at is compared instead.
-# Each op with the position of its argument `dim`.
-ANY_OF_EQUALS = {"kthvalue": 2, "topk": 2, "mode": 1, "sort": 1, "argsort": 1}
-
 # Eigenvalues come in no order: both libraries' are sorted, with the vectors, before they are
 # compared.
 ANY_ORDER = ("linalg.eig", "linalg.eigvals")

@@ -183,8 +183,8 @@ def _with_out(op: Any, ours: Any, sample: Any, expected: Any, change: Any) -> No
         if results[1] is None:
             assert results[0] is None, "the result is not None"
             results = ours_in[1]["out"], out
-        both = zip((*results, ours_in[1]["out"], out), (ours_in, theirs_in) * 2, strict=True)
-        shown = [comparable(op.name, result, sample, given) for result, given in both]
+        both = (*results, ours_in[1]["out"], out)
+        shown = [comparable(op.name, result, sample) for result in both]
         for mine, other, where in ((*shown[:2], "result"), (*shown[2:], "out")):
             _assert_equal(op.name, mine, other, (theirs_in[0], sample.kwargs), where)
         pairs = zip(tensors_in(results[0]), tensors_in(ours_in[1]["out"]), strict=True)
@@ -253,7 +253,7 @@ def _vmapped(op: Any, ours: Any, sample: Any, alone: bool) -> None:
                 filled[place] = tensor
             args, kwargs = torch.utils._pytree.tree_unflatten(filled, spec)
             result = function(*args, **kwargs)
-            return tensors_in(comparable(op.name, result, sample, (args, kwargs)))
+            return tensors_in(comparable(op.name, result, sample))
 
         return of_tensors
 

@@ -1,4 +1,4 @@
-"""argsort, topk and kthvalue of float32 and int32, by sorting 64-bit keys.
+"""argsort and medians of float32 and int32, by sorting 64-bit keys.
 
 The upper half of a key is ordered as the elements are, the lower half is the element's index. NumPy
 sorts integers with vector instructions, several times as fast as its argsort; and as no two keys
@@ -58,18 +58,6 @@ def argsort(array: Array, dim: int, descending: bool) -> Array | None:
         return None
     keys.sort(-1)
     return _indices(keys, dim)
-
-
-def argtop(array: Array, count: int, dim: int, largest: bool) -> Array | None:
-    """The indices of the first few in descending, or in ascending order, in this order."""
-    keys = _keys(array, dim, largest)
-    if keys is None:
-        return None
-    if 0 < count < keys.shape[-1]:
-        keys.partition(count - 1, -1)
-    first = keys[..., :count].copy()
-    first.sort(-1)
-    return _indices(first, dim)
 
 
 def argrank(array: Array, rank: int, dim: int) -> Array | None:

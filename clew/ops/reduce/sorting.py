@@ -17,6 +17,7 @@ from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
+from clew.kernels.compiled import introsort
 from clew.kernels.numpy import argsort as argsort_kernels
 from clew.kernels.numpy.arrays import as_new
 from clew.ops.define import out_checks, return_types
@@ -35,14 +36,44 @@ from clew.ops.reduce.extrema import all_shared_evenly
 # -- sort ----------------------------------------------------------------------------------------
 
 
-def _argsort(self: np.ndarray, *, dim: int, descending: bool) -> np.ndarray:
+def _argsort(self: np.ndarray, *, dim: int, descending: bool, stable: bool = True) -> np.ndarray:
     if not self.ndim:
         return np.zeros((), np.int64)
     values = orderable(self)
     found = argsort_kernels.argsort(values, dim, descending)
     if found is None:
         found = _order_along(values, dim, descending)
+    if not stable and self.shape[dim] > _INSERTED and _has_equals(values, found, dim):
+        found = _arranged(values, dim, descending, introsort.SORT)
     return in_memory_as(self, found)
+
+
+# Up to so many elements PyTorch sorts by insertion, which keeps equal elements in order.
+_INSERTED = 16
+
+
+def _has_equals(values: np.ndarray, order: np.ndarray, dim: int) -> bool:
+    """Whether elements are equal, next to each other in this order."""
+    ordered = np.moveaxis(np.take_along_axis(values, order, dim), dim, -1)
+    before, after = ordered[..., :-1], ordered[..., 1:]
+    is_equal = before == after
+    if values.dtype.kind == "f":
+        is_equal |= (before != before) & (after != after)
+    return bool(is_equal.any())
+
+
+def _arranged(
+    values: np.ndarray,
+    dim: int,
+    descending: bool,
+    how: str,
+    count: int = 0,
+    wanted: slice = slice(None),
+) -> np.ndarray:
+    """The indices along `dim` as PyTorch's algorithms leave them, equal elements included."""
+    items = introsort.items_of(np.moveaxis(values, dim, -1), descending)
+    introsort.arrange(items, how, count)
+    return np.ascontiguousarray(np.moveaxis(items[..., wanted, 1], -1, dim))
 
 
 def _order_along(values: np.ndarray, dim: int, descending: bool) -> np.ndarray:
@@ -61,16 +92,16 @@ def _sorted(self: np.ndarray, indices: np.ndarray, *, dim: int, keepdim: bool) -
 
 
 SORT = choosing_op("sort", "SortBackward0", _sorted)
-# What a call with `stable=` is in PyTorch: an overload of its own, and always the same result here.
+# What a call with `stable=` is in PyTorch: an overload of its own.
 SORT_STABLE = choosing_op("sort.stable", "SortBackward1", _sorted)
 SORT_STABLE.name = SORT.name
 
 
-def _order(input: Tensor, dim: int, descending: bool) -> tuple[Tensor, int]:
+def _order(input: Tensor, dim: int, descending: bool, stable: bool) -> tuple[Tensor, int]:
     dim = wrap_dim(dim, input._array.ndim)
     if input.dtype.is_complex:
         raise RuntimeError(" Sort does not support complex dtypes on CPU" + errors.at_user_line())
-    return ARGSORT(input, dim=dim, descending=bool(descending)), dim
+    return ARGSORT(input, dim=dim, descending=bool(descending), stable=bool(stable)), dim
 
 
 @public(checked=True, accept=out_checks.exact)
@@ -78,20 +109,20 @@ def _order(input: Tensor, dim: int, descending: bool) -> tuple[Tensor, int]:
 def sort(
     input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = None
 ) -> return_types.sort:
-    """The elements in order along a dimension, and where they were; always stable.
+    """The elements in order along a dimension, and where they were.
 
     Args:
         input: a tensor that is not complex; NaN counts as largest
         dim: the dimension
         descending: largest first
-        stable: ignored; equal elements keep their order in any case
+        stable: keep the order of equal elements; else it is the one that PyTorch's sort leaves
 
     Example:
         >>> values, indices = clew.sort(clew.tensor([3, 1, 2]))
         >>> values, indices
         (tensor([1, 2, 3]), tensor([1, 2, 0]))
     """
-    indices, dim = _order(input, dim, descending)
+    indices, dim = _order(input, dim, descending, bool(stable))
     op = SORT if stable is None else SORT_STABLE
     return return_types.sort(op(input, indices, dim=dim, keepdim=True), indices)
 
@@ -99,19 +130,19 @@ def sort(
 @public(checked=True)
 @numpy_names
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
-    """The indices that sort a dimension; always stable.
+    """The indices that sort a dimension.
 
     Args:
         input: a tensor that is not complex; NaN counts as largest
         dim: the dimension
         descending: largest first
-        stable: ignored; equal elements keep their order in any case
+        stable: keep the order of equal elements; else it is the one that PyTorch's sort leaves
 
     Example:
         >>> clew.argsort(clew.tensor([3, 1, 2]), descending=True)
         tensor([0, 2, 1])
     """
-    return _order(input, dim, descending)[0]
+    return _order(input, dim, descending, stable)[0]
 
 
 @public(accept=out_checks.exact, out=out_checks.same_or_apart)
@@ -152,22 +183,18 @@ def _part_by_part(find: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
 
 
 @_part_by_part
-def _top(self: np.ndarray, *, k: int, dim: int, largest: bool) -> np.ndarray:
+def _top(self: np.ndarray, *, k: int, dim: int, largest: bool, in_order: bool) -> np.ndarray:
     if not self.ndim:
         return np.zeros((), np.int64)
+    if not k:
+        return np.zeros([0 if each == dim else n for each, n in enumerate(self.shape)], np.int64)
     values = orderable(self)
-    found = argsort_kernels.argtop(values, k, dim, largest)
-    if found is not None:
-        return as_new(found)
-    length = self.shape[dim]
-    if not k or length < 64 or k * 8 > length:
-        return as_new(_argsort(self, dim=dim, descending=largest).take(np.arange(k), axis=dim))
-    border = length - k if largest else k - 1
-    parts = np.argpartition(values, border, axis=dim)
-    chosen = parts.take(np.arange(border, length) if largest else np.arange(k), axis=dim)
-    chosen.sort(axis=dim)
-    order = _argsort(np.take_along_axis(self, chosen, dim), dim=dim, descending=largest)
-    return np.take_along_axis(chosen, order, dim)
+    if values.size == self.shape[dim] and introsort.is_few(k, values.size):
+        return introsort.first_few(values.reshape(-1), k, largest).reshape(
+            [k if each == dim else 1 for each in range(self.ndim)]
+        )
+    how = introsort.TOP if in_order else introsort.TOP_UNORDERED
+    return _arranged(values, dim, largest, how, k, slice(0, k))
 
 
 ARGTOPK = found_op("_argtopk", _top)
@@ -186,7 +213,7 @@ def topk(
         k: how many
         dim: the dimension
         largest: False for the smallest ones
-        sorted: ignored; the result is always in order
+        sorted: in order; else in the order that PyTorch's selection leaves
 
     Example:
         >>> values, indices = clew.topk(clew.tensor([1., 4., 2., 3.]), 2)
@@ -200,20 +227,17 @@ def topk(
         raise RuntimeError(" topk does not support complex dtypes on CPU" + errors.at_user_line())
     if input.dtype is dtypes.bool_:
         raise RuntimeError("topk does not support bool dtypes on CPU" + errors.at_user_line())
-    indices = ARGTOPK(input, k=k, dim=dim, largest=bool(largest))
+    indices = ARGTOPK(input, k=k, dim=dim, largest=bool(largest), in_order=bool(sorted))
     return return_types.topk(TOPK(input, indices, dim=dim, keepdim=True), indices)
 
 
 @_part_by_part
 def _ranked(self: np.ndarray, *, k: int, dim: int, keepdim: bool) -> np.ndarray:
-    """Where the element of rank k is."""
+    """Where the element of rank k is, as PyTorch's selection finds it."""
     if not self.ndim:
         return np.zeros((), np.int64)
-    values = orderable(self)
-    places = argsort_kernels.argrank(values, k, dim)
-    if places is None:
-        places = np.argpartition(values, k, axis=dim).take([k], axis=dim)
-    return as_new(places if keepdim else places.squeeze(dim))
+    places = _arranged(orderable(self), dim, False, introsort.RANK, k, slice(k, k + 1))
+    return places if keepdim else places.squeeze(dim)
 
 
 ARGKTHVALUE = found_op("_argkthvalue", _ranked)
@@ -258,13 +282,27 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> ret
 # -- median ----------------------------------------------------------------------------------------
 
 
+@_part_by_part
+def _middle_place(self: np.ndarray, *, k: int, dim: int, keepdim: bool) -> np.ndarray:
+    """Where the element of rank k is in a stable order, without NaN."""
+    places = argsort_kernels.argrank(self, k, dim)
+    if places is None:
+        middle = np.partition(self, k, axis=dim).take([k], axis=dim)
+        # Of equal elements the one that as many as are missing come before.
+        is_equal = self == middle
+        missing = k - (self < middle).sum(dim, keepdims=True)
+        places = np.argmax(is_equal.cumsum(dim) > missing, axis=dim, keepdims=True)
+    return as_new(places if keepdim else places.squeeze(dim))
+
+
 def _median_place(self: np.ndarray, *, dim: int, keepdim: bool, skip_nan: bool) -> np.ndarray:
     if not self.ndim:
         return np.zeros((), np.int64)
     values = orderable(self)
     is_nan = np.isnan(values) if values.dtype.kind == "f" else None
     if is_nan is None or not is_nan.any():
-        return _ranked(values, k=(self.shape[dim] - 1) // 2, dim=dim, keepdim=keepdim)
+        middle = (self.shape[dim] - 1) // 2
+        return _middle_place(values, k=middle, dim=dim, keepdim=keepdim)
     order = _argsort(values, dim=dim, descending=False)
     nans = is_nan.sum(axis=dim, keepdims=True)
     numbers = self.shape[dim] - nans
@@ -373,15 +411,11 @@ def nanmedian(
 # -- mode ------------------------------------------------------------------------------------------
 
 
-# Up to so many elements PyTorch sorts by insertion.
-_INSERTED = 16
-
-
 def _mode_place(self: np.ndarray, *, dim: int, keepdim: bool) -> np.ndarray:
     """The last place of the most frequent element, the smallest one among equally frequent."""
     if not self.ndim:
         return np.zeros((), np.int64)
-    order = np.moveaxis(np.argsort(orderable(self), axis=dim, kind="stable"), dim, -1)
+    order = np.moveaxis(_argsort(self, dim=dim, descending=False, stable=False), dim, -1)
     rows = np.moveaxis(self, dim, -1)
     if self.shape[dim] <= _INSERTED:
         for row in np.argwhere((rows != rows).any(-1)):

@@ -41,6 +41,52 @@ def test_sort_keeps_equal_elements_in_order(dtype: torch.dtype, descending: bool
     _same(lambda t, x: t.sort(x, stable=True, dim=dim, descending=descending), x)
 
 
+def _with_equals(size: int, values: int, dtype: torch.dtype) -> torch.Tensor:
+    """Three rows of a few different numbers, among floats also NaN and both zeros."""
+    drawn = torch.randint(values, (3, size), generator=torch.Generator().manual_seed(size))
+    x = drawn.to(dtype)
+    if dtype.is_floating_point:
+        x[1] = torch.where(drawn[1] == 1, NAN, x[1])
+        x[2] = torch.where(drawn[2] == 0, -0.0, x[2])
+    return x
+
+
+EQUALS = [torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.uint8]
+
+
+@pytest.mark.parametrize("dtype", EQUALS, ids=short_name)
+@pytest.mark.parametrize("size", [3, 16, 17, 64, 200, 9000])
+@pytest.mark.parametrize("values", [2, 30])
+def test_equal_elements_come_in_the_order_of_pytorchs_algorithms(
+    size: int, values: int, dtype: torch.dtype
+) -> None:
+    x = _with_equals(size, values, dtype)
+    for flag in (False, True):
+        _same(lambda t, x, flag=flag: t.sort(x, descending=flag), x)
+        _same(lambda t, x, flag=flag: t.argsort(x.T, dim=0, descending=flag), x)
+        for count in sorted({0, 1, size // 64, size // 3, size}):
+            for given in (x, x[:1], x[1]):
+                _same(lambda t, x, k=count, flag=flag: t.topk(x, k, largest=flag), given)
+            _same(lambda t, x, k=count: t.topk(x.T, k, 0, sorted=False), x)
+    for rank in sorted({1, size // 2 + 1, size}):
+        _same(lambda t, x, rank=rank: t.kthvalue(x, rank), x)
+    _same(lambda t, x: t.median(x, 1), x)
+    _same(lambda t, x: t.nanmedian(x.T, 0), x)
+    _same(lambda t, x: t.mode(x), x if dtype == torch.int64 else x[:1])
+
+
+def test_partitions_that_stay_unequal_end_in_heaps() -> None:
+    """A sequence for which medians of three are bad pivots."""
+    half = 1000
+    x = torch.zeros(2 * half, dtype=torch.int64)
+    places = torch.arange(half)
+    x[half:] = 2 * places + 2
+    x[:half:2], x[1:half:2] = places[::2] + 1, places[::2] + 1 + half
+    for each in (x, x // 3):
+        _same(lambda t, x: t.sort(x), each)
+        _same(lambda t, x: t.topk(x, 900, largest=False), each)
+
+
 def test_nan_is_greater_than_every_number() -> None:
     for descending in (False, True):
         _same(lambda t, x, d=descending: x.sort(descending=d), WITH_NAN)
