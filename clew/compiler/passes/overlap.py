@@ -36,13 +36,13 @@ def finish_products() -> None:
 
 def overlap_products(graph: Graph) -> None:
     """Make asynchronous what can be, and wait where somebody needs it."""
-    users = _users(graph)
+    chosen = _chosen(graph)
     result: list[Instruction] = []
     pending: set[Value] = set()
     # The memory that workers may still be reading.
     factors: set[Value] = set()
     for instruction in graph.instructions:
-        is_call = instruction.kind == CALL and not isinstance(instruction.detail, Clear)
+        is_call = _is_barrier(instruction)
         needs = {value.alias for value in instruction.reads()}
         taken = instruction.kind == ACCUMULATE and instruction.inputs[1] is None
         overwrites = any(value.alias in factors for value in instruction.writes())
@@ -53,7 +53,7 @@ def overlap_products(graph: Graph) -> None:
         if taken and instruction.inputs[0] in pending:
             # The gradient is the same memory.
             pending.update(out for out in instruction.outputs if out is not None)
-        if _may_wait(instruction, users):
+        if instruction in chosen:
             instruction.detail = start_product
             factors |= needs
             pending.update(out for out in instruction.outputs if out is not None)
@@ -61,6 +61,41 @@ def overlap_products(graph: Graph) -> None:
     if pending:
         result.append(_wait())
     graph.instructions = result
+
+
+def _is_barrier(instruction: Instruction) -> bool:
+    """Whether an instruction may read any gradient."""
+    return instruction.kind == CALL and not isinstance(instruction.detail, Clear)
+
+
+def _chosen(graph: Graph) -> set[Instruction]:
+    """The products to start: as many as are done by the time that the other products take.
+
+    Seen from the end. A product that nothing long comes after is better computed by all threads.
+    """
+    users = _users(graph)
+    chosen: set[Instruction] = set()
+    meanwhile = started = 0
+    for instruction in reversed(graph.instructions):
+        if _is_barrier(instruction):
+            meanwhile = started = 0
+        work = _work(instruction)
+        if work and _may_wait(instruction, users) and started + work <= meanwhile:
+            chosen.add(instruction)
+            started += work
+        else:
+            meanwhile += work
+    return chosen
+
+
+def _work(instruction: Instruction) -> int:
+    """The multiplications of a matrix product."""
+    if instruction.kind != COMPUTE or instruction.name not in ("mm", "addmm"):
+        return 0
+    left, right = instruction.inputs[-2:]
+    if not isinstance(left, Value) or not isinstance(right, Value) or len(right.shape) != 2:
+        return 0
+    return left.size * right.shape[1]
 
 
 def _wait() -> Instruction:
