@@ -73,7 +73,7 @@ def _arranged(
     """The indices along `dim` as PyTorch's algorithms leave them, equal elements included."""
     items = introsort.items_of(np.moveaxis(values, dim, -1), descending)
     introsort.arrange(items, how, count)
-    return np.ascontiguousarray(np.moveaxis(items[..., wanted, 1], -1, dim))
+    return np.moveaxis(items[..., wanted, 1], -1, dim).copy()
 
 
 def _order_along(values: np.ndarray, dim: int, descending: bool) -> np.ndarray:
@@ -237,7 +237,7 @@ def _ranked(self: np.ndarray, *, k: int, dim: int, keepdim: bool) -> np.ndarray:
     if not self.ndim:
         return np.zeros((), np.int64)
     places = _arranged(orderable(self), dim, False, introsort.RANK, k, slice(k, k + 1))
-    return places if keepdim else places.squeeze(dim)
+    return as_new(places if keepdim else places.squeeze(dim))
 
 
 ARGKTHVALUE = found_op("_argkthvalue", _ranked)
