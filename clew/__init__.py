@@ -11,6 +11,7 @@ import numpy as _numpy
 from clew.backend import random as _random
 from clew.kernels.codegen import ufunc as _ufunc
 from clew.core import elementwise as _elementwise
+from clew.core import overrides as _overrides
 from clew.core import public as _public
 from clew import moved as _moved
 from clew import ops as _ops
@@ -221,4 +222,5 @@ def __getattr__(name: str) -> _Any:
 
 _explain_missing(__name__)
 _moved.install()
+_overrides.switch_on_for_importer()
 _collector.resume()

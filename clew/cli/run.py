@@ -20,6 +20,7 @@ from typing import Any
 
 import clew
 from clew import aliasing
+from clew.core import overrides
 
 # Files whose frames only look up names.
 _HIDDEN = frozenset({__file__, aliasing.__file__, clew.__file__})
@@ -53,6 +54,7 @@ def run(args: argparse.Namespace) -> int:
         # A module that was found has a file, which its type does not say.
         sys.argv = [main.__file__ if args.module else target, *arguments]  # type: ignore[list-item]
         sys.modules["__main__"] = main
+        overrides.switch_on_for(code)
         exec(code, main.__dict__)
     except SystemExit:
         raise

@@ -16,7 +16,7 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.op import F32 as F32
 from clew.core.op import Formula, Op
-from clew.core.overrides import unseen
+from clew.core.overrides import first_met
 from clew.core.result_layout import Placement, as_promoted, laid_out
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
@@ -234,6 +234,8 @@ def unary(op: Elementwise) -> Callable[[Tensor], Tensor]:
         try:
             array = input._array
         except AttributeError:
+            if first_met(input):
+                return function(input)
             raise errors.wrong_argument(op.name, "input", 1, "Tensor", input) from None
         dtype = array.dtype
         if (dtype is not F32 and dtype is not F64) or state.intercept is not None:
@@ -261,14 +263,18 @@ def binary(op: Elementwise, is_operator: bool = False) -> Callable[[Any, Any], A
             right = other._array
         elif type(other) is float or type(other) is int:
             right = other
-        elif is_operator and not isinstance(other, _FOREIGN):
-            return function(input, other) if unseen(other) else NotImplemented
-        else:
+        elif isinstance(other, _FOREIGN):
             return op(*operands(op, input, other))
+        elif first_met(input, other):
+            return function(input, other)
+        else:
+            return NotImplemented if is_operator else op(*operands(op, input, other))
         state = local.state
         try:
             array = input._array
         except AttributeError:
+            if first_met(input):
+                return function(input, other)
             if is_operator:
                 raise errors.operator_of_other(op.name, input) from None
             return op(*operands(op, input, other))

@@ -13,8 +13,8 @@ of a class live as long as they like.
 
 What switches on: a subclass of Tensor whose `__torch_function__` is not disabled (it has at least
 the one of Tensor, which gives results its own class), entering a mode, importing `clew.overrides`
-or `clew.fx`, and the first other object with `__torch_function__` that a function or operator
-would refuse otherwise.
+or `clew.fx`, a program that names it (its main file, or the first that imports clew), and the first
+other object with `__torch_function__` that a function or operator would refuse otherwise.
 
 Once it is on, a call costs a look into a set of types (`QUIET`), in C. Functions that are made of
 others look once at every level; while a handler runs what it was given (`disabled`, or a mode that
@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import CodeType, FunctionType, MethodType
@@ -46,7 +47,7 @@ from clew.core.override_tables import (
 )
 from clew.core.state import local
 from clew.core.tensor import Size, Tensor
-from clew.source import LOOKS_FIRST, user_stacklevel
+from clew.source import INTERNAL_PACKAGES, LOOKS_FIRST, user_stacklevel
 
 # What of it is in effect, in `State.overrides`: classes and modes, modes only, nothing.
 ENABLED, MODES_ONLY, NOTHING = range(3)
@@ -358,12 +359,41 @@ def _code_with(cells: int, name: str) -> CodeType:
     return _CODES[cells].replace(co_name=name)
 
 
+def switch_on_for(code: CodeType) -> None:
+    """Let functions look first if a program's code names `__torch_function__`.
+
+    A class that defines it is known so before the first object of it meets a function that nothing
+    wraps, and that would refuse it.
+    """
+    if not SWITCHED and _names(code, "__torch_function__"):
+        switch_on()
+
+
+def switch_on_for_importer() -> None:
+    """The same for the file that imports clew, if it is the first."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
+        frame = frame.f_back
+    switch_on_for(frame.f_code)
+
+
+def _names(code: CodeType, name: str) -> bool:
+    inner = (each for each in code.co_consts if isinstance(each, CodeType))
+    return name in code.co_names or any(_names(each, name) for each in inner)
+
+
 def unseen(*values: Any) -> bool:
     """Whether a value that a function refuses takes it over: nobody has noticed it so far."""
     if SWITCHED or not overloaded(values):
         return False
     switch_on()
     return True
+
+
+def first_met(*values: Any) -> bool:
+    """The same for a function that the user called, and not another that looks after it."""
+    is_users = sys._getframe(2).f_globals.get("__package__") not in INTERNAL_PACKAGES
+    return is_users and unseen(*values)
 
 
 # -- what Tensor has -------------------------------------------------------------------------------

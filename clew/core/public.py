@@ -117,6 +117,10 @@ def inplace_method(
 
         try:
             return become(self, compute, name, (*args, *kwargs.values()))
+        except TypeError:
+            if overrides.first_met(*args, *kwargs.values()):
+                return method(self, *args, **kwargs)
+            raise
         except RuntimeError as error:
             # Arguments of wrong types are said before that it is a leaf.
             explain(implementation, (self, *args), kwargs, error, 0, name)

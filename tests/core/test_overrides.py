@@ -443,8 +443,10 @@ assert __import__("inspect").signature(add) == signature
 assert {check}
 print("good")
 """
+# Made without a name that tells the program's code what it is.
 DUCK = (
-    "class D:\n    __torch_function__ = classmethod(lambda cls, func, types, *a: func.__name__)\n"
+    "D = type('D', (), {'__torch_' + 'function__': "
+    "classmethod(lambda cls, func, types, *a: func.__name__)})\n"
 )
 
 
@@ -464,3 +466,19 @@ def test_functions_stay_as_they_are_until_something_takes_over(what: str, check:
     program = PLAIN.format(what=what, check=check)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout == "good\n", done.stderr
+
+
+def test_a_program_that_names_it_switches_on() -> None:
+    program = """
+import clew
+from clew.core import overrides
+assert overrides.SWITCHED
+class D:
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return func.__name__
+x = clew.ones(2)
+print(x.where(D(), x), clew.nn.functional.relu(D()), x.expand_as(D()), x < D())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "where relu expand_as lt\n", done.stderr

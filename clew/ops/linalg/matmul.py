@@ -17,6 +17,7 @@ from clew.backend import dtypes
 from clew.core.casting import LOWER, casts
 from clew.core.elementwise import F32, F64, NO_PARAMS
 from clew.core.op import Op
+from clew.core.overrides import unseen
 from clew.core.public import FUNCTIONS, methods, public
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
@@ -405,13 +406,13 @@ def _matmul_operator(self: Tensor, other: Any) -> Any:
         return matmul(self, other) if quick is None else quick
     if isinstance(other, np.ndarray):
         return matmul(self, wrap(other))
-    return NotImplemented
+    return _matmul_operator(self, other) if unseen(other) else NotImplemented
 
 
 def _reflected_matmul(self: Tensor, other: Any) -> Any:
     if isinstance(other, (Tensor, np.ndarray)):
         return matmul(other if isinstance(other, Tensor) else wrap(other), self)
-    return NotImplemented
+    return _reflected_matmul(self, other) if unseen(other) else NotImplemented
 
 
 FUNCTIONS.update(

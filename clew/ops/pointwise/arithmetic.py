@@ -17,6 +17,7 @@ from clew.backend import dtypes
 from clew.core.elementwise import NUMBER, binary, operands, operator
 from clew.core.inplace import apply_inplace, refuse_leaf
 from clew.core.op import OPS
+from clew.core.overrides import first_met, unseen
 from clew.core.public import FUNCTIONS, methods, public
 from clew.core.tensor import Tensor
 from clew.ops.define import out_checks
@@ -187,7 +188,12 @@ def add(input: Any, other: Any, *old: Any, alpha: complex = 1) -> Tensor:
     if old:
         input, other, alpha = _read_old("add", alpha, input, other, *old)
     if type(alpha) is int and alpha == 1:
-        return _plain_add(input, other)
+        try:
+            return _plain_add(input, other)
+        except TypeError:
+            if first_met(input, other):
+                return add(input, other)
+            raise
     return ADD_SCALED(*_check_alpha(ADD, alpha, input, other), alpha=alpha)
 
 
@@ -208,7 +214,12 @@ def sub(input: Any, other: Any, *old: Any, alpha: complex = 1) -> Tensor:
     if old:
         input, other, alpha = _read_old("sub", alpha, input, other, *old)
     if type(alpha) is int and alpha == 1:
-        return _plain_sub(input, other)
+        try:
+            return _plain_sub(input, other)
+        except TypeError:
+            if first_met(input, other):
+                return sub(input, other)
+            raise
     return SUB_SCALED(*_check_alpha(SUB, alpha, input, other), alpha=alpha)
 
 
@@ -236,7 +247,7 @@ def _rsub_operator(self: Tensor, other: Any) -> Any:
         return _rsub_number(self, other)
     if isinstance(other, (np.ndarray, Tensor)):
         return _plain_sub(other, self)
-    return NotImplemented
+    return _rsub_operator(self, other) if unseen(other) else NotImplemented
 
 
 def _add_(self: Tensor, other: Any, *old: Any, alpha: complex = 1) -> Tensor:
@@ -349,7 +360,7 @@ def binary_operator(function: Callable[[Any, Any], Any]) -> Callable[[Tensor, An
     def method(self: Tensor, other: Any) -> Any:
         if isinstance(other, _OPERANDS):
             return function(self, other)
-        return NotImplemented
+        return method(self, other) if unseen(other) else NotImplemented
 
     return method
 
@@ -362,7 +373,7 @@ def reflected_operator(function: Callable[[Any, Any], Any]) -> Callable[[Tensor,
             raise errors.operator_of_other(function.__name__, self)
         if isinstance(other, _OPERANDS):
             return function(other, self)
-        return NotImplemented
+        return method(self, other) if unseen(other) else NotImplemented
 
     return method
 

@@ -15,6 +15,7 @@ from clew import errors
 from clew.core.elementwise import NUMBER, binary, operands, operator
 from clew.core.inplace import apply_inplace
 from clew.core.op import OPS, Formula
+from clew.core.overrides import first_met, unseen
 from clew.core.public import FUNCTIONS, methods, public
 from clew.core.tensor import Tensor
 from clew.kernels.codegen.ir import F32, F64, where
@@ -138,7 +139,12 @@ def div(input: Tensor, other: Any, *, rounding_mode: str | None = _ABSENT) -> Te
         tensor([ 3, -4])
     """
     if rounding_mode is _ABSENT:
-        return _plain_div(input, other)
+        try:
+            return _plain_div(input, other)
+        except TypeError:
+            if first_met(input, other):
+                return div(input, other)
+            raise
     op = _division(rounding_mode)
     return op(*operands(op, input, other))
 
@@ -167,7 +173,7 @@ def _reciprocal_times(self: Tensor, other: Any) -> Any:
     # PyTorch's `2 / x` is `x.reciprocal() * 2`: the same rounding, the same saved tensors.
     if isinstance(other, (*NUMBER, np.ndarray, Tensor)):
         return self.reciprocal() * other
-    return NotImplemented
+    return _reciprocal_times(self, other) if unseen(other) else NotImplemented
 
 
 # -- remainders ------------------------------------------------------------------------------
