@@ -9,6 +9,7 @@ from clew.core.op import OPS
 from clew.core.overrides import overridable as _overridable
 from clew.core.tensor import Tensor
 from clew.nn import grad
+from clew.ops.linalg.grouped import grouped_mm
 from clew.ops.nn.activation.gated import gelu, glu, mish, silu
 from clew.ops.nn.activation.leaky import leaky_relu, leaky_relu_, prelu, rrelu, rrelu_
 from clew.ops.nn.activation.piecewise import (

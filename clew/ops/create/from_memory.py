@@ -13,6 +13,7 @@ from clew.backend.device import check_device
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
 from clew.ops.define.options import Options, check_options, read_dtype, require_grad
+from clew.ops.tensor.dlpack_capsules import from_bfloat16
 from clew.ops.tensor.to_numpy import entered_from_outside, refuse_bits
 from clew.ops.tensor.typed_storage import tensor_over
 from clew.ops.tensor.untyped_storage import UntypedStorage
@@ -148,9 +149,6 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
             + errors.at_user_line()
         )
     array = _exchanged(ext_tensor, copy)
-    if not array.flags.writeable:
-        # NumPy marks what comes in a capsule of the older kind so.
-        array = np.array(array) if copy else _writable(array)
     result = wrap(array)
     result._reason = entered_from_outside("from_dlpack()", array)
     return result
@@ -161,33 +159,43 @@ def is_capsule(obj: Any) -> bool:
     return type(obj).__name__ == "PyCapsule"
 
 
-class _Handover:
-    """Stands for the producer of a capsule, which says nothing of itself."""
+class _Producer:
+    """What NumPy asks for a capsule: the object that makes one, or only the capsule."""
 
-    def __init__(self, capsule: Any) -> None:
-        self.capsule = capsule
+    def __init__(self, source: Any) -> None:
+        self.source = source
+        self.of_bfloat16 = False
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self.capsule
+        of_object = not is_capsule(self.source)
+        capsule = self.source.__dlpack__(**options) if of_object else self.source
+        self.of_bfloat16 = from_bfloat16(capsule)
+        return capsule
 
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return 1, 0
+    def __dlpack_device__(self) -> Any:
+        return (1, 0) if is_capsule(self.source) else self.source.__dlpack_device__()
 
 
 def _exchanged(source: Any, copy: bool | None) -> np.ndarray:
+    producer = _Producer(source)
     if is_capsule(source):
-        return _of_capsule(source)
-    if not hasattr(source, "__dlpack__"):
+        array = _of_capsule(producer)
+    elif hasattr(source, "__dlpack__"):
+        array = np.from_dlpack(producer, copy=copy)
+    else:
         raise RuntimeError(
             "from_dlpack received an invalid capsule: it takes a capsule, or an object that has "
             f"__dlpack__, got {type(source).__name__}" + errors.at_user_line()
         )
-    return np.from_dlpack(source, copy=copy)
+    if not array.flags.writeable:
+        # NumPy marks what comes in a capsule of the older kind so.
+        array = np.array(array) if copy else _writable(array)
+    return array.view(dtypes.bfloat16.np) if producer.of_bfloat16 else array
 
 
-def _of_capsule(capsule: Any) -> np.ndarray:
+def _of_capsule(producer: _Producer) -> np.ndarray:
     try:
-        return np.from_dlpack(_Handover(capsule))
+        return np.from_dlpack(producer)
     except (ValueError, RuntimeError) as error:
         raise RuntimeError(
             "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed "

@@ -27,6 +27,7 @@ from clew.core.public import methods
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.observer import active
+from clew.ops.tensor.dlpack_capsules import as_bfloat16
 from clew.source import user_where
 
 # NumPy itself has no arrays of these.
@@ -153,6 +154,9 @@ def _dlpack(
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     refuse_bits(self)
     _check_exchange(stream, dl_device)
+    if self.dtype is dtypes.bfloat16:
+        bits = self.view(dtypes.uint16).numpy()
+        return as_bfloat16(bits.__dlpack__(max_version=max_version, copy=copy))
     return self.numpy().__dlpack__(max_version=max_version, copy=copy)
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
+import torch
 
+import clew
 from tests.twice import raised, twice
 
 
@@ -53,3 +56,26 @@ def test_refusals(lib: Any) -> Any:
         raised(x.clone().requires_grad_().__dlpack__), [(each.name, int(each)) for each in kinds],
         raised(lib.from_dlpack, export(), copy=True), raised(lib.tensor([1j]).conj().__dlpack__),
     ]  # fmt: skip
+
+
+def test_bfloat16_is_exchanged_with_pytorch_and_shared() -> None:
+    mine = clew.arange(6.0).bfloat16().reshape(2, 3)
+    for exported in (mine, clew.utils.dlpack.to_dlpack(mine)):
+        theirs = torch.from_dlpack(exported)
+        assert theirs.dtype is torch.bfloat16
+        theirs[0, 0] += 1
+    assert mine.tolist() == [[2.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+    assert torch.from_dlpack(mine.T).stride() == (1, 3)
+    given = torch.arange(3.0).bfloat16()
+    for source in (given, torch.utils.dlpack.to_dlpack(given)):
+        back = clew.from_dlpack(source)
+        back[0] = 7.0
+        assert back.dtype is clew.bfloat16
+        assert given[0] == 7.0
+    copied = clew.from_dlpack(given, copy=True)
+    copied[0] = 1.0
+    assert given.tolist() == [7.0, 1.0, 2.0]
+    capsule = clew.utils.dlpack.to_dlpack(mine)
+    clew.from_dlpack(capsule)
+    with pytest.raises(RuntimeError, match="consumed"):
+        clew.from_dlpack(capsule)
