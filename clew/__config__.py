@@ -29,3 +29,8 @@ def parallel_info() -> str:
         f"threads of matrix products: {get_num_threads()}\n"
         f"threads between operations: {get_num_interop_threads()}\n"
     )
+
+
+def _cxx_flags() -> str:
+    """The flags of a C++ compiler: none was used."""
+    return ""

@@ -106,6 +106,9 @@ class ArchiveWriter:
         with self._zip.open(info, "w", force_zip64=large) as record:
             record.write(view)
         info.extra = b""
+        if not OPTIONS.crc32:
+            # Readers go by the directory, which is written last; 0 states no checksum.
+            info.CRC = 0
 
 
 # -- reading ---------------------------------------------------------------------------------------

@@ -70,7 +70,7 @@ def default_byte_order() -> str:
 
 
 def get_crc32_options() -> bool:
-    """Whether `save` was asked to write checksums.
+    """Whether files that `save` writes state checksums.
 
     Example:
         >>> clew.serialization.get_crc32_options()
@@ -80,10 +80,10 @@ def get_crc32_options() -> bool:
 
 
 def set_crc32_options(compute_crc32: bool) -> None:
-    """Say whether `save` need write checksums; clew's files always have them.
+    """Say whether files that `save` writes state checksums, which tell that a file was damaged.
 
     Args:
-        compute_crc32: whether they are asked for
+        compute_crc32: whether they do
 
     Example:
         >>> clew.serialization.set_crc32_options(True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import mmap
+import zipfile
 from typing import Any
 
 import pytest
@@ -55,3 +56,21 @@ def test_options_are_kept(torch: Any) -> Any:
         raised(options.set_default_mmap_options, -1, words=6),
         raised(options.set_default_load_endianness, "little", words=6),
     ]  # fmt: skip
+
+
+@twice
+def test_files_state_checksums_if_asked(lib: Any) -> Any:
+    told = []
+    for asked in (True, False):
+        file = io.BytesIO()
+        lib.serialization.set_crc32_options(asked)
+        try:
+            lib.save({"x": lib.ones(3)}, file)
+        finally:
+            lib.serialization.set_crc32_options(True)
+        file.seek(0)
+        with zipfile.ZipFile(file) as archive:
+            told.append(archive.testzip() is None)
+        file.seek(0)
+        told.append(lib.load(file)["x"])
+    return told
