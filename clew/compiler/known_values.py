@@ -18,7 +18,7 @@ from clew.compiler.read_numbers import Readings, used
 from clew.compiler.side_effects import Clear, Written, likeness, strided_view
 from clew.core.interception import Interceptor
 from clew.core.storage import Storage
-from clew.core.tensor import Tensor, tangents_of
+from clew.core.tensor import Tensor
 from clew.source import Place, describe, user_where
 
 
@@ -116,7 +116,8 @@ class KnownValues(Interceptor):
     def operand(self, leaf: Any) -> Any:
         """A leaf of an operation's arguments as the graph has it."""
         if isinstance(leaf, Tensor):
-            if leaf._is_lifted or tangents_of(leaf):
+            # Tangents are moved by operations of their own, which are captured as well.
+            if leaf._is_lifted:
                 raise Refused("a tensor of a function transform")
             self.follow(leaf._storage)
             return self.value_of(leaf._array)

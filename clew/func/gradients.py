@@ -18,6 +18,7 @@ import numpy as np
 from clew import errors
 from clew.autograd.backward import grad as autograd_grad
 from clew.autograd.graph import IN_TRANSFORM, disable_saved_tensors_hooks
+from clew.core.interception import note_constant
 from clew.core.node import Node, live_edge, reachable
 from clew.core.state import local
 from clew.core.storage import INFERENCE
@@ -163,7 +164,7 @@ def gradients_of(
         if isinstance(out, Tensor) and out.requires_grad
     ]
     if not pairs:
-        return [wrap(np.zeros_like(each._array)) for each in inputs]
+        return [note_constant(wrap(np.zeros_like(each._array))) for each in inputs]
     roots = [out for out, _ in pairs]
     given = [cotangent for _, cotangent in pairs]
     wanted = watched if create_graph is None else create_graph
@@ -173,7 +174,7 @@ def gradients_of(
         allow_unused=True,
     )  # fmt: skip
     return [
-        wrap(np.zeros_like(given._array)) if gradient is None else gradient
+        note_constant(wrap(np.zeros_like(given._array))) if gradient is None else gradient
         for gradient, given in zip(found, inputs, strict=True)
     ]
 
@@ -364,11 +365,12 @@ class Linearization:
         """The products of the Jacobian with tangents: the pull-back, transposed."""
         roots = [out for out in self.outs if out.requires_grad]
         if not roots:
-            return [wrap(np.zeros_like(out._array)) for out in self.outs]
+            return [note_constant(wrap(np.zeros_like(out._array))) for out in self.outs]
         with recording() as record:
             graph = record.watched and self.tracking.wants_graph([*self.outs, *tangents])
             cotangents = [
-                self.tracking.own(lifted(wrap(np.zeros_like(out._array)))) for out in self.outs
+                self.tracking.own(lifted(note_constant(wrap(np.zeros_like(out._array)))))
+                for out in self.outs
             ]
             pulled = autograd_grad(
                 roots, self.inputs,
@@ -378,7 +380,7 @@ class Linearization:
             along = [(g * t).sum() for g, t in zip(pulled, tangents, strict=True)]
             along = [each for each in along if each.requires_grad]
             if not along:
-                return [wrap(np.zeros_like(out._array)) for out in self.outs]
+                return [note_constant(wrap(np.zeros_like(out._array))) for out in self.outs]
             found = autograd_grad(
                 sum(along[1:], along[0]), cotangents, retain_graph=True, allow_unused=True,
                 materialize_grads=True, create_graph=graph,

@@ -10,7 +10,7 @@ import numpy as np
 
 from clew import errors
 from clew.autograd.forward_ad import DualLevel
-from clew.core.interception import install, remove
+from clew.core.interception import install, note_constant, remove
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.func.batching import vmap
@@ -77,7 +77,7 @@ def _no_tangent(out: Tensor, strict: bool, what: str) -> Tensor:
             f"{what[:-1]}, strict=True): The output of f is independent of the inputs. This is not "
             "allowed with strict=True." + errors.at_user_line()
         )
-    return wrap(np.zeros(out._array.shape, out._array.dtype))
+    return note_constant(wrap(np.zeros(out._array.shape, out._array.dtype)))
 
 
 def _check_structures(primals: Spec, tangents: Spec) -> None:
@@ -183,7 +183,7 @@ def _identity_rows(tensors: Sequence[Tensor]) -> list[Tensor]:
         array = tensor._array
         block = np.zeros((total, array.size), array.dtype)
         block[np.arange(start, start + array.size), np.arange(array.size)] = 1
-        rows.append(wrap(block.reshape(total, *array.shape)))
+        rows.append(note_constant(wrap(block.reshape(total, *array.shape))))
         start += array.size
     return rows
 

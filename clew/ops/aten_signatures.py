@@ -337,18 +337,10 @@ def threshold_backward(grad_output: Tensor, self: Tensor, threshold: float) -> T
 
 
 @_named
-def _softmax_backward_data(
-    grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any
-) -> Tensor:
-    product = grad_output * output
-    return (product - output * product.sum(dim, keepdim=True)).to(input_dtype)
-
-
-@_named
 def _log_softmax_backward_data(
     grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any
 ) -> Tensor:
-    return (grad_output - output.exp() * grad_output.sum(dim, keepdim=True)).to(input_dtype)
+    return grad_output - output.exp() * grad_output.sum(dim, keepdim=True)
 
 
 @_named

@@ -122,3 +122,24 @@ def test_explain_and_profile() -> None:
     through_numpy = clew.compile(lambda x: clew.from_numpy(x.numpy()))
     with pytest.raises(RuntimeError, match="not compiled"):
         through_numpy.profile(x)
+
+
+def test_transforms_inside_a_compiled_function() -> None:
+    weight = clew.randn(4, 4)
+
+    def curve(x: clew.Tensor) -> clew.Tensor:
+        return clew.tanh(weight @ x)
+
+    jacobian = clew.func.jacrev(curve)
+    compiled = clew.compile(jacobian)
+    per_sample = clew.func.vmap(clew.func.grad(lambda x: curve(x).square().sum()))
+    mapped = clew.compile(per_sample)
+    pushed = clew.compile(lambda x, v: clew.func.jvp(curve, (x,), (v,))[1])
+    for seed in range(3):
+        clew.manual_seed(seed)
+        x, v, rows = clew.randn(4), clew.randn(4), clew.randn(5, 4)
+        clew.testing.assert_close(compiled(x), jacobian(x))
+        clew.testing.assert_close(mapped(rows), per_sample(rows))
+        clew.testing.assert_close(pushed(x, v), clew.func.jvp(curve, (x,), (v,))[1])
+    for each in (compiled, mapped, pushed):
+        assert [event.problem for event in each.events] == [None]
