@@ -17,7 +17,7 @@ from clew.core.no_history import NoHistory
 from clew.core.node import AccumulateGrad, edge_of, live_edge, retain
 from clew.core.public import methods, public
 from clew.core.state import local
-from clew.core.storage import INFERENCE, DataStorage
+from clew.core.storage import INFERENCE, DataStorage, DetachedInferenceStorage, Storage
 from clew.core.tensor import Tensor, alias, tangents_of
 from clew.observer import active
 from clew.ops.define import vmap_errors
@@ -80,7 +80,7 @@ def _with_flag(self: Tensor, requires_grad: bool) -> Tensor:
         raise RuntimeError(
             "only Tensors of floating point dtype can require gradients" + errors.at_user_line()
         )
-    if requires_grad and self._storage is INFERENCE and not local.state.inference:
+    if requires_grad and self._storage.is_inference and not local.state.inference:
         raise errors.inference_requires_grad()
     if not requires_grad and self._requires_grad:
         self._reason = NoHistory("frozen", "requires_grad_(False)", user_where())
@@ -121,6 +121,8 @@ def detach(self: Tensor) -> Tensor:
         tensor([2., 4.])
     """
     result = self.detached() if self._is_lifted else alias(self)
+    if self._storage.is_inference:
+        result._storage = _of_inference()
     if self.requires_grad:
         result._reason = NoHistory("detach", "detach()", user_where(), edge_of(self)[0])
     observer = active.observer
@@ -158,6 +160,11 @@ def detach_(self: Tensor) -> Tensor:
     return self
 
 
+def _of_inference() -> Storage:
+    """The storage of an inference tensor without its view: outside of the mode it counts writes."""
+    return INFERENCE if local.state.inference else DetachedInferenceStorage()
+
+
 def _get_data(self: Tensor) -> Tensor:
     """A tensor over the same memory without history; writes to it are not noticed by autograd.
 
@@ -171,8 +178,8 @@ def _get_data(self: Tensor) -> Tensor:
     if self._is_lifted:
         raise vmap_errors.data("accessing `data` under vmap transform is not allowed")
     result = alias(self)
-    if self._storage is not INFERENCE:
-        result._storage = DataStorage(self._storage)
+    is_inference = self._storage.is_inference
+    result._storage = _of_inference() if is_inference else DataStorage(self._storage)
     if self.requires_grad:
         result._reason = NoHistory("detach", ".data", user_where(), edge_of(self)[0])
     observer = active.observer

@@ -103,7 +103,7 @@ def _operands_to_save(state: State, plan: Plan, inputs: tuple[Any, ...]) -> tupl
     """Operands of which a formula needs the value from before the write."""
     for index in plan.saves_input:
         value = inputs[index]
-        if isinstance(value, Tensor) and value._storage is INFERENCE and not state.transforms:
+        if isinstance(value, Tensor) and value._storage.is_inference and not state.transforms:
             # Saving would refuse it, but only when the target has been written to.
             raise errors.inference_saved()
     return (_before_write(inputs[0]), *inputs[1:]) if 0 in plan.saves_input else inputs

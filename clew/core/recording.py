@@ -17,7 +17,7 @@ from clew.backend.dtypes import as_scalar
 from clew.core.node import Edge, Node, recorded_edge, restore
 from clew.core.saving import OWN, OWN_EDGE, Packed, SavedDual, check_unwritten, save, unpack
 from clew.core.state import State, local
-from clew.core.storage import INFERENCE, next_sequence_number
+from clew.core.storage import next_sequence_number
 from clew.core.tensor import Tensor, _ndarray, _new, sync
 from clew.source import INTERNAL_PACKAGES
 
@@ -349,7 +349,7 @@ def record(
                 saved.append(value)
                 continue
             storage = value._storage
-            if plainly and storage is not INFERENCE:
+            if plainly and not storage.is_inference:
                 saved.append((value._array, storage, storage.version, edges[key]))
             else:
                 saved.append(save(value))
@@ -357,7 +357,7 @@ def record(
             constants.append(params.get(key))
         elif kind == OUTPUT:
             storage = out._storage
-            if plainly and len(outs) == 1 and storage is not INFERENCE:
+            if plainly and len(outs) == 1 and not storage.is_inference:
                 saved.append((out._array, storage, storage.version, OWN_EDGE))
             else:
                 saved.append(save_outputs(outs, key))

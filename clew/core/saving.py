@@ -11,7 +11,7 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.node import Edge, Node, recorded_edge, restore
 from clew.core.state import local
-from clew.core.storage import INFERENCE, Storage
+from clew.core.storage import Storage
 from clew.core.tensor import Tensor, WeakTensorRef, tangents_of
 from clew.kernels.gemm.products import finish
 from clew.observer import active
@@ -100,7 +100,7 @@ class Packed:
 def save(tensor: Tensor, output_of: bool = False) -> Saved | Packed | SavedDual | SavedLifted:
     """What a node saves of a tensor: its memory, its version, its edge."""
     storage = tensor._storage
-    if storage is INFERENCE and not local.state.transforms:
+    if storage.is_inference and not local.state.transforms:
         raise errors.inference_saved()
     edge: Any = None
     if output_of:

@@ -35,6 +35,9 @@ class Storage:
     # whose tensor it is about, and the view operation, with its parameters, that undoes it.
     inplace_views: tuple[tuple[int, Any, Any, dict[str, Any]], ...] = ()
 
+    # Whether it is of a tensor that was made in inference mode.
+    is_inference: bool = False
+
     # The run of a transform that it was made in; 0 outside of all.
     made_in: int = 0
 
@@ -93,9 +96,20 @@ class DataStorage(Storage):
 class InferenceStorage(Storage):
     """Storage of tensors made in inference mode: nothing is counted."""
 
+    is_inference = True
+
     def bump(self, writer: str, where: tuple[CodeType, int] | None) -> None:
         return
 
 
 # All inference tensors share one storage: it has no state.
 INFERENCE = InferenceStorage()
+
+
+class DetachedInferenceStorage(Storage):
+    """Storage of what `detach()` and `.data` give of an inference tensor outside of the mode.
+
+    As in PyTorch it counts writes, so they are allowed; otherwise the tensor is an inference one.
+    """
+
+    is_inference = True

@@ -282,7 +282,7 @@ class Tensor:
             >>> x.is_inference()
             True
         """
-        return self._storage is INFERENCE
+        return self._storage.is_inference
 
 
 def wrap(array: Any, reason: NoHistory | None = None) -> Tensor:

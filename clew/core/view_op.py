@@ -70,7 +70,7 @@ class ViewOp(Op):
         out._requires_grad = False
         out._node = out._view = out._grad = out._reason = None
         out._output_nr = 0
-        if source._storage is INFERENCE:
+        if source._storage.is_inference:
             # Nothing is counted for this memory, so a view of it has nothing to look up.
             out._storage = INFERENCE
             out._reason = source._reason
@@ -143,7 +143,7 @@ def become_view(
     index: int | None = None,
 ) -> None:
     """Make a tensor over another's memory share its storage and know how it came to be."""
-    out._storage = source._storage
+    out._storage = INFERENCE if source._storage.is_inference else source._storage
     if out._storage is not INFERENCE:
         kind = "multi" if index is not None else None
         if not state.grad_enabled:

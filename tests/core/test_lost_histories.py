@@ -82,6 +82,25 @@ def test_memory_that_is_taken_over_under_no_grad() -> None:
     """)
 
 
+def test_inference_tensors_that_were_detached() -> None:
+    assert_agree("""
+        w = T.ones(2, requires_grad=True)
+        with T.inference_mode(): v = w * 2
+        d = v.detach()
+        d.is_inference(), d._version, v.data.is_inference(), v.data._version
+        d.add_(1), d._version, v
+        v._version
+        v.add_(1)
+        w * d
+        d.requires_grad_()
+        d[0].is_inference(), d.clone().is_inference()
+        d[0]._version
+        d[0].add_(1)
+        with T.inference_mode(): e = d.detach()
+        e._version
+    """)
+
+
 INPLACE_VIEWS = ["squeeze_()", "squeeze_(0)", "unsqueeze_(0)", "t_()", "transpose_(0, 0)"]
 
 

@@ -23,6 +23,13 @@ WHICHEVER_REQUIRES_GRAD = [
     ("T.hypot(a, b)", "y"),
     ("T.atan2(b, a)", "b"),
     ("F.binary_cross_entropy_with_logits(b, a)", "a"),
+    ("F.prelu(b, a)", "a"),
+    # Only their shapes are needed.
+    ("a.cummax(0).values", "a"),
+    ("b.index_add(0, T.tensor([0, 1]), a)", "a"),
+    ("b.index_copy(0, T.tensor([0, 1]), a)", "a"),
+    ("F.pad(a[None, None], (1, 1), 'circular')", "a"),
+    ("F.pad(a[None, None], (1, 1), 'replicate')", "a"),
 ]
 LOSSES = ["mse_loss", "smooth_l1_loss", "l1_loss", "soft_margin_loss"]
 DTYPES = ["float64", "bfloat16", "int64", "bool"]

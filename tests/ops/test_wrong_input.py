@@ -48,6 +48,8 @@ INDICES = """
     e = T.zeros(0, 3, dtype=T.int64)
     e[T.tensor([1, 2])] = e
     e[e] = T.ones(2)
+    m = T.ones(2, dtype=T.uint8)
+    m[m] = T.ones(2, 2)
     leaf = T.empty((0, 3), requires_grad=True)
     leaf[1:, T.tensor([[0], [2]])] = -1
     leaf[:, T.tensor([[0], [2]])] = -1

@@ -297,7 +297,7 @@ def _set_advanced(current: Tensor, advanced: list[Tensor | None], value: Tensor)
     tensors, pattern = split_indices(advanced)
     refuse_bytes(current, advanced, value)
     value = _without_leading_ones(value, current._array.ndim)
-    value = apart(current, tensors, value)
+    value = apart(current, advanced, value)
     _check_dtypes(advanced)
     if value._array.dtype is not current._array.dtype:
         # What is wrong with the shapes is said first.

@@ -277,11 +277,12 @@ def out_of_bounds(index: int, dim: int, n: int) -> IndexError:
     )
 
 
-def apart(target: Tensor, indices: Sequence[Tensor], value: Tensor) -> Tensor:
+def apart(target: Tensor, advanced: Sequence[Tensor | None], value: Tensor) -> Tensor:
     """The value to write, after making sure that writing it changes neither it nor an index.
 
     One value where one mask is true is read, and converted, before anything is written.
     """
+    indices = [each for each in advanced if each is not None]
     if value._array.size == len(indices) == 1 and indices[0]._array.dtype.kind == "b":
         if value._array.dtype is not target._array.dtype:
             return value.to(target.dtype)
@@ -387,7 +388,7 @@ def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     tensors, pattern, values = _put_arguments(self, indices, values)
     if not accumulate:
         refuse_bytes(self, indices, values)
-        values = apart(self, tensors, values)
+        values = apart(self, indices, values)
     else:
         keep_apart(self, values, *tensors)
     return apply_inplace(

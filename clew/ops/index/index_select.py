@@ -98,8 +98,9 @@ INDEX_SELECT_BACKWARD: Op = Op(
 )
 
 
-def _added_source(g: Tensor, index: Tensor, dim: int, alpha: Any, source_shape: Shape) -> Tensor:
-    picked = g.index_select(dim, index).expand(source_shape)
+# As in PyTorch the sources are saved, although only their shapes are used.
+def _added_source(g: Tensor, index: Tensor, source: Tensor, dim: int, alpha: Any) -> Tensor:
+    picked = g.index_select(dim, index).expand(source._array.shape)
     return picked if alpha == 1 else picked * alpha
 
 
@@ -111,8 +112,8 @@ INDEX_COPY = WritingOp(
     _copied,
     grads={
         "self": lambda g, index, dim: g.index_fill(dim, index, 0),
-        "source": lambda g, index, dim, source_shape: g.index_select(dim, index).reshape(
-            source_shape
+        "source": lambda g, index, source, dim: g.index_select(dim, index).reshape(
+            source._array.shape
         ),
     },
     linear=True,

@@ -135,16 +135,20 @@ def _added(
     return in_order(apply_tables(grad_output, tables), order)
 
 
-# As in PyTorch the input is saved, although only its shape is used.
 def _copying_op(name: str, node: str) -> Op:
+    # As in PyTorch the input is saved, although only its shape is used.
     def of_input(g: Tensor, self: Tensor, mode: str, pads: Pads) -> Tensor:
-        spatial = self._array.shape[-len(pads) :]
-        order = None if mode == "circular" else channels_last_order(self._array)
-        result: Tensor = adjoint(g, mode=mode, pads=pads, spatial=spatial, order=order)
-        return result if mode == "circular" else shared(result, self)
+        spatial, order = self._array.shape[-len(pads) :], channels_last_order(self._array)
+        return shared(adjoint(g, mode=mode, pads=pads, spatial=spatial, order=order), self)
 
+    # Not where PyTorch copies slices.
+    def of_slices(g: Tensor, self_shape: Shape, mode: str, pads: Pads) -> Tensor:
+        result: Tensor = adjoint(g, mode=mode, pads=pads, spatial=self_shape[-len(pads) :])
+        return result
+
+    formula = of_slices if name.startswith("circular") else of_input
     shared = zero_share(f"{node}BackwardBackward0")
-    op = Op(name, _copied, grads={"self": of_input}, linear=True, node=f"{node}Backward0")
+    op = Op(name, _copied, grads={"self": formula}, linear=True, node=f"{node}Backward0")
     adjoint = Op(
         f"{name}_backward", _added, linear=True, node=f"{node}BackwardBackward0",
         grads={"grad_output": lambda g, mode, pads: op(g, mode=mode, pads=pads)},

@@ -22,7 +22,7 @@ from clew.ops.define.dims import numpy_names, wrap_dim
 from clew.ops.pointwise.arithmetic import conj
 from clew.ops.pointwise.clamping import WHERE
 from clew.ops.reduce.choosing import found_op, orderable, refuse_complex_history
-from clew.ops.reduce.reductions import Dims, convert, sum_dtype
+from clew.ops.reduce.reductions import convert, sum_dtype
 
 # Running totals are kept in more digits than the results, so that their errors do not pile up.
 _RUNNING: dict[np.dtype, np.dtype] = {
@@ -353,8 +353,9 @@ def _at(self: np.ndarray, indices: np.ndarray, *, dim: int) -> np.ndarray:
     return np.take_along_axis(self, indices, dim) if self.ndim else self.copy()
 
 
-def _gathered_grad(g: Tensor, indices: Tensor, dim: int, self_shape: Dims) -> Tensor:
-    return g.new_zeros(self_shape).scatter_add(dim, indices, g)
+# As in PyTorch the input is saved, although only its shape is used.
+def _gathered_grad(g: Tensor, self: Tensor, indices: Tensor, dim: int) -> Tensor:
+    return g.new_zeros(self._array.shape).scatter_add(dim, indices, g)
 
 
 def _running_op(name: str) -> Op:

@@ -204,7 +204,8 @@ PRELU_KERNEL = Row(
     takes=FLOATS, torch_kernel="prelu_cpu", node="PreluKernelBackward0",
     grads={
         "self": lambda g, self, weight: g.where(self > 0, g * weight),
-        "weight": lambda g, self: (g * self).masked_fill(self > 0, 0),
+        # The weight is saved for both, as in PyTorch.
+        "weight": lambda g, self, weight: (g * self).masked_fill(self > 0, 0),
     },
     kinks="the left derivative at 0", placement=as_first,
 )  # fmt: skip
