@@ -31,8 +31,9 @@ class Storage:
     written_at: tuple[CodeType, int] | None = None
     # The last write that, as in PyTorch, does not count: when, by what, and where.
     untracked: tuple[int, str, tuple[CodeType, int] | None] | None = None
-    # For each in-place view operation on the base (`t_`, `squeeze_`): the version it made, the vmap
-    # whose tensor it is about, and the view operation, with its parameters, that undoes it.
+    # For each in-place view operation (`t_`, `squeeze_`) on a tensor that is no view: the version
+    # it made, the tensor, or the vmap whose tensor it is, and the view operation, with parameters,
+    # that undoes it. Several such tensors may share a storage: `detach()` makes another.
     inplace_views: tuple[tuple[int, Any, Any, dict[str, Any]], ...] = ()
 
     # Whether it is of a tensor that was made in inference mode.

@@ -65,9 +65,10 @@ class View:
             steps.append((link.op, link.params, link.index))
             first, link = link, link.parent
         # What `t_` and the like have done to the base since then is undone first.
-        level = self.base._level if self.base._is_lifted else None
-        for version, of_level, op, params in self.base._storage.inplace_views:
-            if version > first.version and of_level is level:
+        base = self.base
+        for version, owner, op, params in base._storage.inplace_views:
+            is_own = owner is base._level if base._is_lifted else _is_to(owner, base)
+            if version > first.version and is_own:
                 steps.append((op, params, None))
         return steps[::-1]
 
@@ -88,6 +89,10 @@ class WeakTensorRef(weakref.ref["Tensor"]):
     """A weak reference of the library's own, which `swap_tensors` tells from those of programs."""
 
     __slots__ = ()
+
+
+def _is_to(reference: Any, tensor: Tensor) -> bool:
+    return type(reference) is WeakTensorRef and reference() is tensor
 
 
 class Tensor:

@@ -82,6 +82,24 @@ def test_memory_that_is_taken_over_under_no_grad() -> None:
     """)
 
 
+@pytest.mark.parametrize("other", ["x.detach()", "x.data", "x.view(T.float64)", "x.view(T.int32)"])
+@pytest.mark.parametrize("call", ["t_()", "squeeze_()", "unsqueeze_(0)", "transpose_(0, 1)"])
+def test_views_follow_their_base_and_no_other_tensor(other: str, call: str) -> None:
+    """Memory is also shared by tensors that are no views; what they become does not matter."""
+    assert_agree(f"""
+        w = T.arange(8.0).requires_grad_()
+        x = (w * 2).view(2, 4) * 1
+        v, part = x.view(-1), x[1:, :2]
+        d = {other}
+        d = d.{call}
+        v.grad_fn.name(), part.grad_fn.name(), x.shape, x._version
+        part.mul_(3)
+        v.grad_fn.name(), v
+        (v * T.arange(8.0)).sum().backward()
+        w.grad
+    """)
+
+
 def test_inference_tensors_that_were_detached() -> None:
     assert_agree("""
         w = T.ones(2, requires_grad=True)

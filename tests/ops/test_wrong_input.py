@@ -91,6 +91,8 @@ WRITES = """
     x.expand(2, 4).copy_(x)
     e = x.expand(2, 4)
     e.copy_(e) is e, e._version
+    e[:] = x
+    e._version
     T.add(T.ones(2, dtype=T.int64), T.ones(3, dtype=T.int64), alpha=0.5)
     T.add(T.ones(2, dtype=T.int64), T.ones(2, dtype=T.int64), alpha=0.5)
     F.kl_div(T.ones(2, dtype=T.complex64), T.ones(2, dtype=T.int64))

@@ -285,6 +285,9 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     part = _plain_part(self, None if index is True else index, to_set=True)
     current, advanced = _apply_basic(self, _as_tuple(index)) if part is None else (part, [])
     if advanced:
+        if value is self and any(isinstance(each, slice) for each in _as_tuple(index)):
+            # A slice makes another tensor, also of everything.
+            value = ALIAS(value)
         _set_advanced(current, advanced, value)
     elif value._array.ndim or not current._array.ndim:
         copy_(current, _fitted(value, current._array.shape))

@@ -15,6 +15,7 @@ from clew.backend import dtypes
 from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
+from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.numpy import max_pool as kernel
 from clew.ops.define.memory_layout import channels_last_order, in_order
@@ -258,7 +259,8 @@ def _check_line(
     if count < 1:
         raise failure(f"max_pool1d() Invalid computed output size: {count}")
     if not input.dtype.is_floating_point:
-        raise errors.no_kernel("max_pool1d_impl", input.dtype)
+        is_recorded = input.requires_grad and local.state.grad_enabled
+        raise errors.no_kernel("max_pool2d" if is_recorded else "max_pool1d_impl", input.dtype)
 
 
 def _max_pool1d(

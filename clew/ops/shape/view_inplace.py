@@ -8,7 +8,7 @@ from clew.core.inplace import bump_version, check_write, refuse_leaf
 from clew.core.public import methods, public
 from clew.core.state import local
 from clew.core.storage import INFERENCE
-from clew.core.tensor import Tensor, tangents_of
+from clew.core.tensor import Tensor, WeakTensorRef, tangents_of
 from clew.core.view_op import ViewOp
 from clew.ops.define.dims import wrap_dim
 from clew.ops.shape import squeezing, transposing, views
@@ -78,8 +78,8 @@ def _take_view(self: Tensor, viewed: Tensor, undo: Undo, writer: str) -> None:
     elif self._storage is not INFERENCE:
         # Views of what it was find their place again from here.
         storage = self._storage
-        level = self._level if self._is_lifted else None
-        storage.inplace_views = (*storage.inplace_views, (storage.version, level, *undo))
+        owner = self._level if self._is_lifted else WeakTensorRef(self)
+        storage.inplace_views = (*storage.inplace_views, (storage.version, owner, *undo))
         storage.rewrite()
 
 

@@ -12,7 +12,13 @@ from clew.backend import dtypes
 from clew.backend.layout import contiguous_format
 from clew.backend.layout import memory_format as format_type
 from clew.core.elementwise import NUMBER
-from clew.core.inplace import apply_inplace, bump_version, refuse_leaf, repeats_memory
+from clew.core.inplace import (
+    apply_inplace,
+    bump_version,
+    is_same_memory,
+    refuse_leaf,
+    repeats_memory,
+)
 from clew.core.op import Op
 from clew.core.public import methods, public
 from clew.core.tensor import Tensor, wrap
@@ -215,7 +221,12 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
         number = src.item() if isinstance(src, np.generic) else src
         src = wrap(np.array(number, dtypes.scalar_dtype(number).np))
     refuse_leaf(self, "copy_")
-    if src is self and repeats_memory(self._array):
+    array = self._array
+    if (
+        repeats_memory(array)
+        and array.dtype is src._array.dtype
+        and is_same_memory(array, src._array)
+    ):
         # Nothing is written, so it does not matter that elements share their place.
         bump_version(self, "copy_")
         return self
