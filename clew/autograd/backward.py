@@ -124,6 +124,9 @@ def root_edges(
             continue
         edge = live_edge(root)
         if edge is None or isinstance(edge[0], Nowhere):
+            if edge is not None:
+                # What starts from it is asked for first.
+                initial_grad(root._array.shape, root._array.dtype, grad, index)
             observer = active.observer
             if observer is not None:
                 observer.backward_without_history(root)

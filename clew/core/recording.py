@@ -119,13 +119,15 @@ class OpNode(Node):
     ) -> Sequence[Tensor | None]:
         op = self.op
         g: Any = grads[0]
+        # Also where there is no gradient, what was saved must still be there.
+        pool = self.unpacked() if self.plan.captures else []
         if op.outputs != 1:
             if all(grad is None for grad in grads):
                 return (None,) * len(self._edges)
             g = grads
         elif g is None:
             return (None,) * len(self._edges)
-        return self.apply_formulas(g, self.unpacked() if self.plan.captures else [], wanted)
+        return self.apply_formulas(g, pool, wanted)
 
     def apply_formulas(
         self, g: Any, pool: list[Any], wanted: int = EVERY_EDGE

@@ -100,3 +100,20 @@ def test_operands_of_inference_mode_are_refused_before_the_write() -> None:
         x.copy_(b)
         x, x._version
     """)
+
+
+def test_without_a_gradient_what_was_saved_must_still_be_there() -> None:
+    """The norm of order 0 gives none, and backward goes on."""
+    assert_agree("""
+        x = T.ones(2, requires_grad=True)
+        y = T.copysign(x, x)
+        y[y > 0] = 3
+        T.norm(y, 0, dim=-1).backward()
+        y = F.normalize(x, dim=-1)
+        z = y.norm(0, dim=-1)
+        y.sum().backward()
+        z.backward()
+        with T.no_grad(): v = x.view(-1)
+        T.autograd.grad(v, v)
+        v.backward()
+    """)

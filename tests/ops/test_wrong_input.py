@@ -50,6 +50,12 @@ INDICES = """
     e[e] = T.ones(2)
     m = T.ones(2, dtype=T.uint8)
     m[m] = T.ones(2, 2)
+    one = T.ones(1, 1)
+    one[one > 7] = T.full((1, 1), 5.0)
+    one[one > 0] = T.full((1, 1), 5.0)
+    one[one > 0] = T.full((1, 1, 1), 6.0)
+    one
+    T.cat([T.tensor(2.0)], out=T.tensor(1))
     leaf = T.empty((0, 3), requires_grad=True)
     leaf[1:, T.tensor([[0], [2]])] = -1
     leaf[:, T.tensor([[0], [2]])] = -1

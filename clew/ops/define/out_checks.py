@@ -277,17 +277,19 @@ def long_words(name: str) -> Words:
 
 def castable_out(args: Args, kwargs: Kwargs, out: Tensor) -> None:
     tensors = [*args, *kwargs.values()][0]
+    if any(not each._array.ndim for each in tensors):
+        # The function refuses what has no dimensions.
+        return
     if any(not dtypes.can_cast(each.dtype, out.dtype) for each in tensors):
         raise TypeError(
             "torch.cat(): input types can't be cast to the desired output type "
             f"{out.dtype.scalar_name}" + errors.at_user_line()
         )
-    if all(each._array.ndim for each in tensors):
-        if repeats_memory(out._array):
-            raise errors.overlapping_write()
-        # Vectors without elements are left out, so there may be nothing to write.
-        if any(each._array.shape != (0,) for each in tensors):
-            keep_apart(tensors, out)
+    if repeats_memory(out._array):
+        raise errors.overlapping_write()
+    # Vectors without elements are left out, so there may be nothing to write.
+    if any(each._array.shape != (0,) for each in tensors):
+        keep_apart(tensors, out)
 
 
 # -- once there is a result ----------------------------------------------------------------------

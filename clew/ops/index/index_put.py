@@ -284,6 +284,8 @@ def apart(target: Tensor, advanced: Sequence[Tensor | None], value: Tensor) -> T
     """
     indices = [each for each in advanced if each is not None]
     if value._array.size == len(indices) == 1 and indices[0]._array.dtype.kind == "b":
+        if value._array.ndim:
+            value = value.reshape(())
         if value._array.dtype is not target._array.dtype:
             return value.to(target.dtype)
         return value.clone() if value._storage is target._storage else value
