@@ -6,6 +6,8 @@ import itertools
 import warnings
 from typing import Any
 
+import numpy as np
+
 from tests.twice import leaf, outcome, raised, twice
 
 NAN, INF = float("nan"), float("inf")
@@ -82,9 +84,22 @@ def test_the_zeros_of_lgamma_are_positive(lib: Any) -> Any:
 
 
 @twice
-def test_powers_of_one(lib: Any) -> Any:
+def test_powers_of_one_and_zero(lib: Any) -> Any:
     odd = lib.tensor([complex(NAN, NAN), complex(INF, 0), 0j, 2j])
-    return [base**odd for base in (1, 1.0, 1 + 0j)] + [1 ** lib.tensor([NAN, INF, 2.0])]
+    seen = [base**odd for base in (1, 1.0, 1 + 0j)] + [1 ** lib.tensor([NAN, INF, 2.0])]
+    zeros = lib.zeros(2, dtype=lib.complex64)
+    return [*seen, *[base**zeros for base in (0, 0.0, 0j, 2, 3j)], 0j ** lib.zeros(2)]
+
+
+@twice
+def test_memory_of_one_number(lib: Any) -> Any:
+    seen = []
+    for make in (lib.asarray, lib.as_tensor, lib.from_numpy):
+        number = np.array(1.0)
+        x = make(number)
+        number[...] = 5.0
+        seen.append(x)
+    return seen
 
 
 @twice

@@ -215,7 +215,7 @@ def as_tensor(data: Any, dtype: Dtype = None, device: Any = None) -> Tensor:
     kind = read_dtype("as_tensor", dtype)
     if isinstance(data, Tensor):
         return data if kind is None else to_dtype(data, kind)
-    if isinstance(data, np.ndarray) and data.ndim:
+    if isinstance(data, np.ndarray):
         known = checked_ndarray(data)
         if kind is None or kind is known:
             return _sharing(data, "as_tensor()")
@@ -281,7 +281,8 @@ def _alias(obj: Any, dtype: dtypes.dtype | None) -> Tensor | None:
     if isinstance(obj, Tensor):
         return obj
     if isinstance(obj, np.ndarray):
-        return _sharing(obj, "asarray()")
+        # A number is copied, as in PyTorch, whatever was asked for.
+        return _sharing(obj if obj.ndim else obj.copy(), "asarray()")
     if (hasattr(obj, "__dlpack__") or is_capsule(obj)) and not isinstance(obj, np.generic):
         return from_dlpack(obj)
     if isinstance(obj, (bytes, bytearray, memoryview)):

@@ -36,6 +36,8 @@ def _raise_number(self: Any, exponent: Any) -> Any:
     base_kind = np.asarray(self).dtype.kind
     if base_kind in "iu" and np.asarray(exponent).dtype.kind in "iu":
         return _integer_power(np.asarray(self), np.asarray(exponent))
+    if np.asarray(exponent).dtype.kind in "cW":
+        return _complex_power(np.asarray(self).astype(exponent.dtype), exponent)
     return np.power(self, exponent)
 
 
