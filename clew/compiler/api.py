@@ -11,11 +11,14 @@ from typing import Any, TypeVar
 from clew.backend import dtypes
 from clew.compiler.capture import Capture
 from clew.compiler.checking import checked_replay
+from clew.compiler.module import Compiled
 from clew.compiler.program import Mismatch
 from clew.compiler.report import explained, profiled
+from clew.compiler.side_effects import has_hooks, likeness, root_of
 from clew.compiler.trace import Trace, capture_call
 from clew.core.interception import installed
 from clew.core.state import local
+from clew.core.storage import INFERENCE
 from clew.core.tensor import Tensor
 from clew.errors import at_user_line
 from clew.forking import add_lock
@@ -57,7 +60,7 @@ class Event:
         return f"{self.shapes}: {self.reason}; {what}"
 
 
-class CompiledFunction:
+class CompiledFunction(Compiled):
     """What `clew.compile` returns for a function: it is called as the function is."""
 
     def __init__(
@@ -190,19 +193,27 @@ def _signature(
     tensors: list[Tensor] = []
     others: list[Any] = []
     roots: list[Any] = []
-    storages: dict[int, int] = {}
+    roots_of: dict[int, int] = {}
     for leaf in leaves:
         if isinstance(leaf, Tensor):
             array, node = leaf._array, leaf._node
-            is_leaf = node is None or node.is_accumulator
-            has_hooks = node is not None and node._extras is not None
+            root = id(array) if array.base is None else root_of(array)
+            if root in roots_of:
+                # In one memory: where each lies in there.
+                others.append((roots_of[root], array.ctypes.data - tensors[-1]._array.ctypes.data))
+            else:
+                roots_of[root] = len(roots_of)
             others.append((
-                array.shape, array.dtype, array.strides, leaf._requires_grad, is_leaf, has_hooks,
-                type(leaf), storages.setdefault(id(leaf._storage), len(storages)),
-                leaf._grad is None,
+                array.shape, array.dtype, array.strides, leaf._requires_grad,
+                node is None or node.is_accumulator, node is not None and has_hooks(leaf),
+                type(leaf), None if leaf._grad is None else likeness(leaf._grad),
+                leaf._storage is INFERENCE,
             ))  # fmt: skip
             tensors.append(leaf)
-        elif isinstance(leaf, (bool, int, float, complex, str, bytes, type(None), dtypes.dtype)):
+        elif isinstance(leaf, float | complex):
+            # Zero has a sign.
+            others.append((type(leaf), leaf if leaf else str(leaf)))
+        elif isinstance(leaf, (bool, int, str, bytes, type(None), dtypes.dtype)):
             others.append((type(leaf), leaf))
         else:
             others.append(id(leaf))

@@ -18,7 +18,7 @@ from clew.source import Place, describe
 # Where a value comes from.
 INPUT = "input"  # an argument of the call; `source` is its place among the tensors given
 STATE = "state"  # a tensor that was there before the call; `source` is the tensor
-GRAD = "grad"  # the `.grad` that such a tensor had before the call; `source` is the tensor
+GRAD = "grad"  # the `.grad` that one of these had before the call; `source` as of that one
 CONSTANT = "constant"  # `source` is the array
 COMPUTED = "computed"
 
@@ -35,6 +35,11 @@ CALL = "call"  # call Python: an optimizer's step
 FUSED = "fused"  # a fused kernel
 # These run whether or not their results are used.
 EFFECTS = frozenset({WRITE, STORE, DRAW, ACCUMULATE, CHECK, CALL})
+# Operations whose result has another shape for other values, which Python may have looked at.
+DATA_DEPENDENT = frozenset({
+    "nonzero", "masked_select", "unique", "unique_consecutive", "bincount", "repeat_interleave",
+    "argwhere", "_unique2", "index",
+})  # fmt: skip
 
 
 class Value:
@@ -105,7 +110,12 @@ class Instruction:
 
     @property
     def has_effect(self) -> bool:
-        return self.kind in EFFECTS or self.is_random
+        return self.kind in EFFECTS or self.is_random or self.may_mismatch
+
+    @property
+    def may_mismatch(self) -> bool:
+        """Whether it may show that a replay must be another trace."""
+        return self.kind == CHECK or (self.kind == COMPUTE and self.name in DATA_DEPENDENT)
 
     def reads(self) -> list[Value]:
         """The values among the operands."""

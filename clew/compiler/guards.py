@@ -1,270 +1,166 @@
 """Guards: what Python state a captured function depends on, and whether it is still the same.
 
 A function reads its closure, the globals that it names, and everything that hangs on those:
-modules, lists, dicts, objects of the user's classes. Before a call is captured, all of it is
-walked. Tensors found there are the graph's state; numbers, strings and the identity of objects
-become guards. After the call it is walked once more: what the call has changed cannot be repeated
-without running Python, so the capture is refused with the name of what changed.
+modules, lists, dicts, objects and classes of the user's. Before a call is captured, all of it is
+walked (`reachable.py`). Tensors found there are the graph's state; numbers, strings and the identity
+of objects become guards. After the call they are compared once more: what the call has changed
+cannot be repeated without running Python, so the capture is refused with the name of what changed.
 """
 
 from __future__ import annotations
 
-import functools
+import math
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable
+from itertools import chain, repeat
+from operator import is_
 from typing import Any
 
-import numpy as np
-
-from clew.amp.grad_scaler import GradScaler
-from clew.compiler.module import ModuleCall
 from clew.core import module_changes
 from clew.core.tensor import Tensor
-from clew.nn.modules.module import Module
-from clew.ops.create.random import Generator
-from clew.optim.lr_scheduler.base import LRScheduler
-from clew.optim.optimizer import Optimizer
 
-_SCALARS = (bool, int, float, complex, str, bytes, type(None))
-_MISSING = object()
-# More than this is not worth looking through before each call.
-MOST_ENTRIES = 20000
-# Bookkeeping of the library, which changes without meaning anything.
-_UNSEEN = frozenset({
-    "_owner", "_path", "_parameters", "_buffers", "_modules", "_compiled_call_impl",
-})  # fmt: skip
-_OWN_PACKAGES = ("clew", "numpy", "builtins", "torch")
+SCALARS = (bool, int, float, complex, str, bytes, type(None))
+MISSING = object()
 
 
-class TooMuch(Exception):
-    """More state can be reached than can be guarded."""
-
-
-class Reached:
-    """What a function can reach: tensors, and numbers with where they are."""
+class Guards:
+    """What was found, and what must still be there."""
 
     def __init__(self) -> None:
         self.tensors: dict[int, Tensor] = {}
-        # (dict, key, value, name): globals, attributes, items.
-        self.in_dicts: list[tuple[dict[Any, Any], Any, Any, str]] = []
-        # The same inside of modules, whose changes are counted.
-        self.in_modules: list[tuple[dict[Any, Any], Any, Any, str]] = []
-        self.in_lists: list[tuple[list[Any], tuple[Any, ...], str]] = []
-        self.in_cells: list[tuple[Any, Any, str]] = []
-        self.lengths: list[tuple[Any, int, str]] = []
-        # The hooks of modules, which are counted as changes of theirs.
-        self.hooks: list[tuple[Any, tuple[Any, ...], str]] = []
-        self.changes = module_changes.count()
-        self._seen: dict[int, Any] = {}
-        self._count = 0
+        # Some names of a namespace (globals, a Python module): the values, MISSING for none.
+        self._names: dict[int, tuple[dict[str, Any], dict[str, Any], str]] = {}
+        # Dicts of all kinds as wholes: the keys in order, the values, what they are called.
+        self._dicts: list[tuple[Any, list[Any], list[Any], str]] = []
+        self._lists: list[tuple[Any, tuple[Any, ...], str]] = []
+        # What a function without arguments gives: cells, slots, attributes of functions, contents.
+        self._probes: list[tuple[Callable[[], Any], Any, str]] = []
+        # Like `_probes`, but others may change it between calls: the call itself must not.
+        self._positions: list[tuple[Callable[[], Any], Any, str]] = []
+        # Parameters, buffers and children of modules, in one list for all of them.
+        self._registries: list[dict[str, Any]] = []
+        self._registered: list[Any] = []
+        # Other attributes of modules, and hooks: their changes are counted.
+        self._counted: list[tuple[Any, list[Any], list[Any], str]] = []
+        self._changes = module_changes.count()
 
-    # -- walking ---------------------------------------------------------------------------------
+    # -- adding ----------------------------------------------------------------------------------
 
-    def walk(self, root: Any, name: str) -> None:
-        """Everything that can be reached from an object."""
-        stack = [(root, name)]
-        while stack:
-            value, path = stack.pop()
-            if isinstance(value, _SCALARS) or id(value) in self._seen:
-                continue
-            self._seen[id(value)] = value
-            self._count += 1
-            if self._count > MOST_ENTRIES:
-                raise TooMuch(f"more than {MOST_ENTRIES} objects can be reached from {name}")
-            stack.extend(self._inside(value, path))
+    def name(self, space: dict[str, Any], name: str, prefix: str = "") -> Any:
+        """Guard one name of a namespace; its value."""
+        _, values, _ = self._names.setdefault(id(space), (space, {}, prefix))
+        return values.setdefault(name, space.get(name, MISSING))
 
-    def _inside(self, value: Any, path: str) -> Iterator[tuple[Any, str]]:
-        if isinstance(value, Tensor):
-            self.tensors[id(value)] = value
-            return iter(())
-        if isinstance(value, Module):
-            return self._module(value, path)
-        if isinstance(value, Optimizer):
-            return self._optimizer(value, path)
-        if isinstance(value, GradScaler):
-            return iter([(each, path) for each in vars(value).values() if isinstance(each, Tensor)])
-        if isinstance(value, LRScheduler):
-            return iter([(value.optimizer, f"{path}.optimizer")])
-        if isinstance(value, types.FunctionType):
-            return self._function(value, path)
-        if isinstance(value, ModuleCall):
-            return iter([(value.module, path)])
-        if isinstance(value, types.MethodType):
-            return iter([(value.__self__, path), (value.__func__, path)])
-        if isinstance(value, functools.partial):
-            return iter([(value.func, path), (value.args, path), (value.keywords, path)])
-        if isinstance(value, dict):
-            return self._dict(value, path)
-        if isinstance(value, list):
-            self.in_lists.append((value, tuple(value), path))
-            return iter([(each, f"{path}[{i}]") for i, each in enumerate(value)])
-        if isinstance(value, tuple):
-            return iter([(each, f"{path}[{i}]") for i, each in enumerate(value)])
-        if isinstance(value, set | frozenset):
-            self.lengths.append((value, len(value), path))
-            return iter(())
-        return self._object(value, path)
+    def whole_dict(self, found: Any, path: str) -> None:
+        """Guard all keys and values of a dict or a class's namespace, and their order."""
+        self._dicts.append((found, list(found), list(found.values()), path))
 
-    def _module(self, module: Module, path: str) -> Iterator[tuple[Any, str]]:
-        own = module.__dict__
-        for registry in ("_parameters", "_buffers", "_modules"):
-            for key, each in own[registry].items():
-                self.in_modules.append((own[registry], key, each, f"{path}.{key}"))
-                yield each, f"{path}.{key}"
-        for key, each in own.items():
-            if key in _UNSEEN:
-                continue
-            self.in_modules.append((own, key, each, f"{path}.{key}"))
-            if key.endswith("_hooks") or key.startswith("_backward"):
-                if each is not None:
-                    self.hooks.append((each, tuple(each), f"{path}.{key}"))
-            else:
-                yield each, f"{path}.{key}"
-        yield from self._class(type(module), path)
+    def items(self, found: Any, path: str) -> None:
+        """Guard the items of a list or deque."""
+        self._lists.append((found, tuple(found), path))
 
-    def _optimizer(self, optimizer: Optimizer, path: str) -> Iterator[tuple[Any, str]]:
-        for group in optimizer.param_groups:
-            for parameter in group["params"]:
-                yield parameter, f"{path}.param_groups"
-        for state in optimizer.state.values():
-            if isinstance(state, dict):
-                for each in state.values():
-                    if isinstance(each, Tensor):
-                        yield each, f"{path}.state"
+    def probe(self, ask: Callable[[], Any], path: str) -> Any:
+        """Guard what a function gives; what it gives now."""
+        value = ask()
+        self._probes.append((ask, value, path))
+        return value
 
-    def _function(self, function: types.FunctionType, path: str) -> Iterator[tuple[Any, str]]:
-        if _is_own(function.__module__):
-            return
-        code = function.__code__
-        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-            try:
-                value = cell.cell_contents
-            except ValueError:
-                continue
-            self.in_cells.append((cell, value, name))
-            yield value, name
-        names = list(_names_of(code))
-        found = function.__globals__
-        for name in names:
-            if name in found:
-                value = found[name]
-                self.in_dicts.append((found, name, value, name))
-                if isinstance(value, types.ModuleType):
-                    yield from self._python_module(value, names)
-                else:
-                    yield value, name
-        for value in (function.__defaults__ or ()) + tuple(
-            (function.__kwdefaults__ or {}).values()
-        ):
-            yield value, f"a default of {path}"
+    def position(self, ask: Callable[[], Any], path: str) -> None:
+        """Guard against the call itself changing what a function gives."""
+        self._positions.append((ask, ask(), path))
 
-    def _python_module(self, module: Any, names: list[str]) -> Iterator[tuple[Any, str]]:
-        """The names of a module of the user's that the code may use."""
-        if _is_own(module.__name__) or not getattr(module, "__file__", None):
-            return
-        if "site-packages" in module.__file__ or "/lib/python" in module.__file__:
-            return
-        found = vars(module)
-        for name in names:
-            if name in found:
-                self.in_dicts.append((found, name, found[name], f"{module.__name__}.{name}"))
-                yield found[name], f"{module.__name__}.{name}"
+    def registry(self, found: dict[str, Any], path: str) -> None:
+        """Guard what a module has registered under names."""
+        if found:
+            self._registries.append(found)
+            self._registered += found.values()
+        self.counted(found, path)
 
-    def _dict(self, value: dict[Any, Any], path: str) -> Iterator[tuple[Any, str]]:
-        self.lengths.append((value, len(value), path))
-        for key, each in value.items():
-            self.in_dicts.append((value, key, each, f"{path}[{key!r}]"))
-            yield each, f"{path}[{key!r}]"
-
-    def _object(self, value: Any, path: str) -> Iterator[tuple[Any, str]]:
-        kind = type(value)
-        if isinstance(value, type | types.ModuleType | np.ndarray | Generator):
-            return
-        own = getattr(value, "__dict__", None)
-        if isinstance(own, dict):
-            self.lengths.append((own, len(own), path))
-            for key, each in own.items():
-                self.in_dicts.append((own, key, each, f"{path}.{key}"))
-                yield each, f"{path}.{key}"
-        yield from self._class(kind, path)
-
-    def _class(self, kind: type, path: str) -> Iterator[tuple[Any, str]]:
-        """The methods of a class of the user's."""
-        for base in kind.__mro__:
-            if not _is_own(base.__module__):
-                for name, each in vars(base).items():
-                    plain = getattr(each, "__func__", None) or getattr(each, "fget", None) or each
-                    if isinstance(plain, types.FunctionType):
-                        yield plain, f"{base.__name__}.{name}"
-                    elif isinstance(each, _SCALARS) and not name.startswith("__"):
-                        # Classes have no dict of their own to look into later.
-                        self.in_cells.append((_ClassAttribute(base, name), each, name))
+    def counted(self, found: Any, path: str) -> None:
+        """Guard a dict whose changes are counted."""
+        self._counted.append((found, list(found), list(found.values()), path))
 
     # -- comparing -------------------------------------------------------------------------------
 
     def changed(self) -> str | None:
         """What is not as it was, or None."""
-        for cell, value, name in self.in_cells:
-            if not _same(cell.cell_contents, value):
-                return name
-        for found, key, value, name in self.in_dicts:
-            now = found.get(key, _MISSING)
-            if now is not value and not _same(now, value):
-                return name
-        for items, values, name in self.in_lists:
-            if len(items) != len(values) or not all(map(_same, items, values)):
-                return name
-        for container, length, name in self.lengths:
-            if len(container) != length:
-                return name
+        for space, values, prefix in self._names.values():
+            now = map(space.get, values, repeat(MISSING))
+            if not all(map(is_, now, values.values())):
+                name = _first_change(space, values, values.values())
+                if name is not None:
+                    return f"{prefix}{name}"
+        for found, keys, kept, path in self._dicts:
+            if len(found) != len(keys):
+                return path
+            if not (all(map(is_, found.values(), kept)) and all(map(is_, found, keys))):
+                changed = _changed_key(found, keys, kept, path)
+                if changed is not None:
+                    return changed
+        for items, before, path in self._lists:
+            if len(items) != len(before) or not all(map(same, items, before)):
+                return path
+        for ask, value, path in self._probes:
+            now_value = ask()
+            if now_value is not value and not same(now_value, value):
+                return path
+        registered = chain.from_iterable(map(dict.values, self._registries))
+        if self._changes != module_changes.count() or not all(
+            map(is_, registered, self._registered)
+        ):
+            return self._changed_modules()
+        return None
+
+    def changed_by_call(self) -> str | None:
+        """What the call that was captured has changed, or None."""
+        for ask, value, path in self._positions:
+            if not same(ask(), value):
+                return path
+        return self.changed()
+
+    def _changed_modules(self) -> str | None:
         count = module_changes.count()
-        if count != self.changes:
-            for found, key, value, name in self.in_modules:
-                now = found.get(key, _MISSING)
-                if now is not value and not _same(now, value):
-                    return name
-            for hooks, ids, name in self.hooks:
-                if tuple(hooks) != ids:
-                    return name
-            self.changes = count
+        for found, keys, kept, path in self._counted:
+            if len(found) != len(keys):
+                return path
+            changed = _changed_key(found, keys, kept, path)
+            if changed is not None:
+                return changed
+        self._changes = count
         return None
 
 
-class _ClassAttribute:
-    """An attribute of a class, in the form of a cell."""
-
-    __slots__ = ("kind", "name")
-
-    def __init__(self, kind: type, name: str) -> None:
-        self.kind, self.name = kind, name
-
-    @property
-    def cell_contents(self) -> Any:
-        return self.kind.__dict__.get(self.name, _MISSING)
+def _first_change(found: Any, keys: Iterable[Any], kept: Iterable[Any]) -> Any:
+    for key, value in zip(keys, kept, strict=True):
+        if not same(found.get(key, MISSING), value):
+            return key
+    return None
 
 
-def _same(now: Any, then: Any) -> bool:
+def _changed_key(found: Any, keys: list[Any], kept: list[Any], path: str) -> str | None:
+    key = _first_change(found, keys, kept)
+    if key is not None:
+        return f"{path}.{key}" if isinstance(key, str) else f"{path}[{key!r}]"
+    return path if list(found) != keys else None
+
+
+def same(now: Any, then: Any) -> bool:
+    """Whether a value is what it was: the same object, or an equal number or string."""
     if now is then:
         return True
     if type(now) is not type(then):
         return False
     if isinstance(now, tuple):
-        return len(now) == len(then) and all(map(_same, now, then))
-    return isinstance(now, _SCALARS) and bool(now == then)
+        return len(now) == len(then) and all(map(same, now, then))
+    if isinstance(now, float):
+        return is_same_float(now, then)
+    if isinstance(now, complex):
+        return is_same_float(now.real, then.real) and is_same_float(now.imag, then.imag)
+    if isinstance(now, types.MethodType):
+        return now.__self__ is then.__self__ and now.__func__ is then.__func__
+    return isinstance(now, SCALARS + (frozenset,)) and bool(now == then)
 
 
-def _is_own(module: str | None) -> bool:
-    """Whether code is the library's (its programs are users like any other), or NumPy's."""
-    if module is None or module.startswith(("clew.bench", "clew.gallery")):
-        return False
-    return module.partition(".")[0] in _OWN_PACKAGES
-
-
-@functools.cache
-def _names_of(code: types.CodeType) -> tuple[str, ...]:
-    """All names that a function's code, and the code inside of it, may look up."""
-    names = dict.fromkeys(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            names.update(dict.fromkeys(_names_of(constant)))
-    return tuple(names)
+def is_same_float(now: float, then: float) -> bool:
+    """Whether two floats are one number: -0.0 is not 0.0."""
+    return now == then and math.copysign(1.0, now) == math.copysign(1.0, then)

@@ -17,9 +17,10 @@ from clew.backend import random as streams
 from clew.compiler.capture import Capture
 from clew.compiler.graph import COMPUTED, INPUT, Graph, Value
 from clew.compiler.passes import optimize
-from clew.compiler.program import Program
+from clew.compiler.program import Mismatch, Program
 from clew.core import engine
 from clew.core.node import Edge, Node, edge_of, live_edge
+from clew.core.recording import OpNode
 from clew.core.state import local
 from clew.core.storage import Storage, next_sequence_number
 from clew.core.tensor import Tensor, wrap
@@ -72,7 +73,7 @@ class CompiledNode(Node):
         saved: list[np.ndarray],
         edges: tuple[Edge, ...],
         guards: list[tuple[int, Storage, int]],
-        again: Callable[[], list[Tensor]],
+        again: Again,
         where: Place | None,
     ) -> None:
         self.joint = joint
@@ -97,13 +98,17 @@ class CompiledNode(Node):
                 raise modified_in_place(self, "self", kind, storage, version, None)
         given = sum(1 << i for i, grad in enumerate(grads) if grad is not None)
         state = local.state
-        if state.grad_enabled or state.intercept is not None:
+        if state.grad_enabled or state.intercept is not None or state.anomaly:
             return self._by_operations(grads)
         seeds = [
             np.zeros(*meta) if grad is None else grad._array
             for grad, meta in zip(grads, self.joint.metas, strict=True)
         ]
-        arrays = self.joint.program.run([*self.saved, *seeds], ())
+        try:
+            arrays = self.joint.program.run([*self.saved, *seeds], ())
+        except Mismatch:
+            # A formula has looked at values, which are others now.
+            return self._by_operations(grads)
         return [
             wrap(array) if reached & given else None
             for array, reached in zip(arrays, self.joint.reached, strict=True)
@@ -146,10 +151,10 @@ def capture_backward(
     roots = [edge_of(out) for out in outputs]
     places = _places(capture, tensors)
     ends = _ends(capture, roots, start)
-    for end in ends:
-        if end not in places:
-            capture.refuse("a gradient goes to a tensor that the call makes")
-            return None
+    if any(end not in places for end in ends):
+        capture.refuse("a gradient goes to a tensor that the call makes")
+    if capture.problem is not None:
+        return None
     graph = capture.graph
     mark = len(graph.instructions)
     seeds, values = _seeds(capture, outputs)
@@ -204,8 +209,13 @@ def _ends(capture: Capture, roots: list[Edge], start: int) -> list[Edge]:
         seen.add(id(node))
         if node._extras is not None:
             capture.refuse("a hook on a tensor that the call makes", node._where)
+        elif not isinstance(node, OpNode):
+            # It would have to run once more than the program asks for.
+            capture.refuse("the backward of a custom function, outside of the call", node._where)
         for edge in node._edges:
             if edge is not None:
+                if edge[0]._extras is not None:
+                    capture.refuse("a hook on a tensor that gets a gradient", node._where)
                 if edge[0].is_accumulator or edge[0]._seq < start:
                     ends[edge] = None
                 else:
@@ -269,24 +279,53 @@ def _split(
     return saved
 
 
-def replayed_again(
-    function: Callable[..., Any], args: Any, kwargs: Any, flatten: Callable[[Any], list[Tensor]],
-    written: list[np.ndarray], stream: Any,
-) -> Callable[[], list[Tensor]]:  # fmt: skip
-    """Runs a function once more as it ran: its results; state and streams stay as they are."""
+class Again:
+    """Runs a call once more as it ran: its results. State and streams stay as they are."""
 
-    def again() -> list[Tensor]:
-        copies = [(array, array.copy()) for array in written]
+    def __init__(
+        self,
+        run: Callable[[], list[Tensor]],
+        changed: Callable[[], str | None],
+        copies: list[tuple[np.ndarray, np.ndarray]],
+        writes: list[tuple[Storage, int]],
+        storages: list[Storage],
+        stream: Any,
+    ) -> None:
+        self.run = run
+        self.changed = changed
+        # What the call has written to, with the values from before, and how often it did.
+        self.copies = copies
+        self.writes = writes
+        self.versions = [(storage, storage.version) for storage in storages]
+        self.stream = stream
+
+    def __call__(self) -> list[Tensor]:
+        changed = self.changed()
+        if changed is None:
+            for storage, version in self.versions:
+                if storage.version != version:
+                    changed = "a tensor that it read"
+                    break
+        if changed is not None:
+            raise RuntimeError(
+                f"gradients with a graph of a compiled call: {changed} has changed since the call"
+                "\n  They are computed by an eager run of the same function. Do it before the "
+                'change, or call the function under clew.compiler.set_stance("force_eager").'
+            )
         generator = streams.default_generator
-        now = generator.get_state() if stream is not None else None
-        if stream is not None:
-            generator.set_state(stream)
+        position = generator.get_state()
+        after = [(array, array.copy()) for array, _ in self.copies]
+        for storage, count in self.writes:
+            storage.version -= count
+        for array, copy in self.copies:
+            array[...] = copy
+        if self.stream is not None:
+            generator.set_state(self.stream)
         try:
-            return flatten(function(*args, **kwargs))
+            return self.run()
         finally:
-            for array, copy in copies:
+            for array, copy in after:
                 array[...] = copy
-            if now is not None:
-                generator.set_state(now)
-
-    return again
+            for storage, version in self.versions:
+                storage.version = version
+            generator.set_state(position)

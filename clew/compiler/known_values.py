@@ -45,11 +45,13 @@ class KnownValues(Interceptor):
         self.leaves: dict[int, Tensor] = {}
         # For leaves that get a gradient: whether they had one before. None: it is cleared first.
         self.grad_before: dict[int, bool | None] = {}
+        # The memory of these gradients, and what they are like.
+        self.grads_before: dict[int, tuple[Any, tuple[Any, ...]]] = {}
         self.state_tensors: dict[int, Tensor] = {}
         # The arguments by identity.
         self.places: dict[int, int] = {}
         # What all these tensors are like, which the call must not change.
-        self.likenesses: list[tuple[Tensor, tuple[Any, ...]]] = []
+        self.likenesses: list[tuple[Tensor, Any, tuple[Any, ...]]] = []
         self.readings = Readings()
         # Values on which a decision was captured.
         self.decided: set[Value | None] = set()
@@ -76,19 +78,22 @@ class KnownValues(Interceptor):
             self.put(array, self.graph.new_value(array, kind, source, alias))
         if kind == STATE:
             self.state_tensors[id(tensor)] = tensor
-        self.likenesses.append((tensor, likeness(tensor)))
+        self.likenesses.append((tensor, array, likeness(tensor)))
         self.follow(tensor._storage, before=True)
         grad = tensor._grad
+        if grad is not None:
+            self.grads_before[id(tensor)] = grad._array, likeness(grad)
         if grad is not None and id(grad._array) not in self.values:
-            holder = tensor
-            self.put(grad._array, self.graph.new_value(grad._array, GRAD, holder))
+            alias = self._overlapping(grad._array)
+            self.put(grad._array, self.graph.new_value(grad._array, GRAD, source, alias))
             self.follow(grad._storage, before=True)
 
     def _overlapping(self, array: np.ndarray) -> Value | None:
         """A value that lies in the same memory, if there is one: tied weights, views as state."""
-        if array.base is None and array.flags.owndata:
-            return None
+        is_whole = array.base is None and array.flags.owndata
         for other in self.arrays:
+            if is_whole and other.base is None and other is not array:
+                continue
             if np.may_share_memory(array, other):
                 return self.values[id(other)]
         return None
@@ -200,6 +205,11 @@ class KnownValues(Interceptor):
             Instruction(CALL, "zero_grad", Clear(known), (), {}, (), user_where())
         )
 
+    def grad_read(self, tensor: Tensor) -> None:
+        """The program looks at a gradient, or whether there is one."""
+        if id(tensor) in self.state_tensors:
+            self.grad_before.setdefault(id(tensor), tensor._grad is not None)
+
     # -- the end ---------------------------------------------------------------------------------
 
     def unexplained(self) -> str | None:
@@ -209,7 +219,9 @@ class KnownValues(Interceptor):
             if storage.version != record.version or storage.untracked is not record.untracked:
                 writer = storage.writer or "a write that is not tracked"
                 return f"{writer} at {describe(storage.written_at)} was not captured"
-        for tensor, before in self.likenesses:
+        for tensor, array, before in self.likenesses:
             if likeness(tensor) != before:
                 return "the call changes requires_grad, a shape or hooks of a tensor from outside"
+            if tensor._array is not array:
+                return "the call gives a tensor from outside other memory"
         return None

@@ -1,10 +1,16 @@
-"""The call of a module that is compiled in place."""
+"""What is compiled: a function, or the call of a module in place."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from clew.nn.modules.module import Module
+
+
+class Compiled:
+    """What is compiled: `function` as it was given."""
+
+    function: Any
 
 
 class ModuleCall:

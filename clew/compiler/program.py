@@ -122,7 +122,7 @@ class Program:
         elif value.kind == STATE:
             text = f"{self.name(value.source, 'state')}._array"
         elif value.kind == GRAD:
-            text = f"{self.name(value.source, 'state')}._grad._array"
+            text = f"{self._holder(value.source)}._grad._array"
         else:
             assert value.kind == CONSTANT
             text = self.name(value.source, "constant")
@@ -243,9 +243,13 @@ class Program:
                 # NumPy gives numbers for what has no dimensions.
                 self._line(f"v{out.number} = {self.name(np.asarray, 'asarray')}(v{out.number})")
 
+    def _holder(self, holder: Tensor | int) -> str:
+        """A tensor whose gradient is used: an argument by its place, or one that was there."""
+        return f"given[{holder}]" if isinstance(holder, int) else self.name(holder, "state")
+
     def _accumulate(self, instruction: Instruction) -> None:
         holder = instruction.detail
-        leaf = f"given[{holder}]" if isinstance(holder, int) else self.name(holder, "state")
+        leaf = self._holder(holder)
         g, total = instruction.inputs
         if total is not None:
             add = self.name(add_gradient, "add_gradient")

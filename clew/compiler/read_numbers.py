@@ -3,26 +3,23 @@
 `loss.item()` that is only returned need not be the same in a replay: the replay reads it anew. So
 while a call is captured, `item()` gives a number that notices when it is used: computed with,
 compared, formatted. One that was used is a guard. C functions take a number's value without asking
-it; while such numbers exist, the call of one from the user's code counts as a use of all of them,
-but for functions that are known to look at no number.
+it; the call of one from the user's code (`watch.py` sees it) counts as a use of all of them, but for
+functions that are known to look at no number.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from types import FrameType
 from typing import Any
 
 from clew.compiler.graph import Instruction, Value
-from clew.source import INTERNAL_PACKAGES
 
 # C functions that leave the value of a number alone.
-_HARMLESS = frozenset({
+HARMLESS = frozenset({
     "append", "callable", "enumerate", "extend", "get", "getattr", "hasattr", "id", "insert",
-    "isinstance", "issubclass", "items", "iter", "keys", "len", "locals", "next", "perf_counter",
-    "pop", "range", "reversed", "setattr", "super", "time", "update", "values", "vars", "zip",
-    "setprofile", "__exit__", "__enter__", "popleft", "setdefault", "clear",
+    "isinstance", "issubclass", "items", "iter", "keys", "len", "locals", "next", "pop", "range",
+    "reversed", "setattr", "super", "update", "values", "vars", "zip", "__exit__", "__enter__",
+    "popleft", "setdefault", "setprofile", "clear",
 })  # fmt: skip
 
 
@@ -78,8 +75,6 @@ class Readings:
 
     def __init__(self) -> None:
         self.all: list[Reading] = []
-        self._profile: Any = None
-        self._is_watching = False
 
     def give(self, number: Any, value: Value, check: Instruction) -> Any:
         """A number in the form that notices its use."""
@@ -88,26 +83,12 @@ class Readings:
         given: Any = (ReadFloat if type(number) is float else ReadInt)(number)
         given.reading = Reading(value, check)
         self.all.append(given.reading)
-        if not self._is_watching:
-            self._is_watching = True
-            self._profile = sys.getprofile()
-            sys.setprofile(self._watch)
         return given
 
-    def _watch(self, frame: FrameType, event: str, argument: Any) -> None:
-        if self._profile is not None:
-            self._profile(frame, event, argument)
-        if event != "c_call" or getattr(argument, "__name__", "") in _HARMLESS:
-            return
-        if frame.f_globals.get("__package__") not in INTERNAL_PACKAGES:
-            for reading in self.all:
-                reading.is_used = True
-
-    def stop(self) -> None:
-        """End the watch over C functions."""
-        if self._is_watching:
-            sys.setprofile(self._profile)
-            self._is_watching = False
+    def use_all(self) -> None:
+        """Take all numbers for used: a C function may have been given one."""
+        for reading in self.all:
+            reading.is_used = True
 
 
 def reading_of(number: Any) -> Reading | None:

@@ -53,5 +53,23 @@ def likeness(tensor: Tensor) -> tuple[Any, ...]:
     array = tensor._array
     node = tensor._node
     is_leaf = node is None or node.is_accumulator
-    has_hooks = node is not None and node._extras is not None
-    return array.shape, array.dtype, array.strides, tensor._requires_grad, is_leaf, has_hooks
+    return (
+        array.shape, array.dtype, array.strides, tensor._requires_grad, is_leaf, has_hooks(tensor)
+    )  # fmt: skip
+
+
+def root_of(array: np.ndarray) -> int:
+    """The identity of what an array's memory belongs to."""
+    root: Any = array
+    base: Any = array.base
+    while base is not None:
+        root, base = base, getattr(base, "base", None)
+    return id(root)
+
+
+def has_hooks(tensor: Tensor) -> bool:
+    """Whether something of the user's runs when a tensor gets its gradient."""
+    node: Any = tensor._node
+    if node is None:
+        return False
+    return node._extras is not None or (node.is_accumulator and bool(node.post_accumulate_hooks))

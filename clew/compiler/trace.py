@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import random
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,70 +9,27 @@ from typing import Any
 import numpy as np
 
 from clew import observer
+from clew.backend import dtypes
 from clew.backend import random as streams
 from clew.compiler.capture import Capture
-from clew.compiler.graph import CHECK, GRAD, INPUT, STATE, Instruction, Value
-from clew.compiler.guards import Reached, TooMuch
-from clew.compiler.joint import CompiledNode, Joint, capture_backward, replayed_again
+from clew.compiler.graph import CALL, GRAD, INPUT, STATE, Value
+from clew.compiler.joint import Again, CompiledNode, Joint, capture_backward
 from clew.compiler.library_events import LibraryEvents
 from clew.compiler.passes import optimize
 from clew.compiler.program import Mismatch, Program
-from clew.compiler.read_numbers import plain, reading_of
-from clew.compiler.side_effects import likeness
-from clew.core import interception
-from clew.core.node import Node, restore
+from clew.compiler.reachable import Reached, TooMuch
+from clew.compiler.read_numbers import plain
+from clew.compiler.results import Output, escaped, is_made_by_call, is_same_tree, outputs_of
+from clew.compiler.side_effects import likeness, root_of
+from clew.compiler.watch import Watch
+from clew.core import interception, module_changes
 from clew.core.state import local
-from clew.core.storage import Storage, next_sequence_number
+from clew.core.storage import INFERENCE, Storage, next_sequence_number
 from clew.core.tensor import Tensor
-from clew.errors import Freed, backward_twice
 from clew.kernels.gemm.products import finish
-from clew.source import Place, user_where
+from clew.nn.parameter import Parameter
+from clew.source import user_where
 from clew.utils._pytree import tree_flatten, tree_map, tree_unflatten
-
-# Operations whose result has another shape for other values.
-DATA_DEPENDENT = frozenset({
-    "nonzero", "masked_select", "unique", "unique_consecutive", "bincount", "repeat_interleave",
-    "argwhere", "_unique2", "index",
-})  # fmt: skip
-
-
-class SpentNode(Node):
-    """The history of a result whose graph a backward inside of the function has used up."""
-
-    __slots__ = ("freed",)
-
-    def __init__(self, array: np.ndarray, where: Place | None) -> None:
-        self._edges = ()
-        self._outputs = None
-        self._shape, self._dtype = array.shape, array.dtype
-        self._extras = None
-        self._where = where
-        self._seq = 0
-        self.module_path = None
-        self.freed = Freed(where)
-
-    def apply_tensors(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
-        raise backward_twice(self, self.freed)
-
-    def name(self) -> str:
-        return "CompiledFunctionBackward"
-
-
-class Output:
-    """How one result of the function is made again."""
-
-    __slots__ = ("constant", "kind", "number", "requires_grad", "result", "where")
-
-    def __init__(self, kind: str, constant: Any = None, result: int = -1) -> None:
-        # "constant" (any object), "input" (the tensor given), "state" (a tensor that was there),
-        # "made" (a new tensor around a result of the program), "number" (that is read from one)
-        self.kind = kind
-        self.constant = constant
-        self.result = result
-        self.requires_grad = False
-        self.where: Place | None = None
-        # Its place among the results that still have a graph, or -1.
-        self.number = -1
 
 
 class Trace:
@@ -87,6 +43,7 @@ class Trace:
         outputs: list[Output],
         spec: Any,
         joint: Joint | None,
+        tensors: Sequence[Tensor],
     ) -> None:
         self.function = function
         self.reached = reached
@@ -100,16 +57,22 @@ class Trace:
         optimize(graph)
         self.graph = graph
         self.program = Program(graph)
+        made = {each.root for each in outputs if each.kind == "made" and each.version >= 0}
+        self.saved_results = [
+            (place, value.alias)
+            for place, value in enumerate([] if joint is None else joint.saved)
+            if value.alias in made
+        ]
         self.replays = 0
         self.is_single = len(outputs) == 1 and spec.is_leaf()
         self._collect_state(capture)
-        names = [each.name for each in graph.instructions]
-        kinds = {each.kind for each in graph.instructions}
-        self.may_fail = CHECK in kinds or not DATA_DEPENDENT.isdisjoint(names)
+        self.may_fail = any(each.may_mismatch for each in graph.instructions)
         self.is_random = any(each.is_random for each in graph.instructions)
         self.leaves = list(capture.leaves.values())
-        self.bumps = [
-            (record.storage, record.captured)
+        self.has_calls = any(each.kind == CALL for each in graph.instructions)
+        places = {id(tensor._storage): place for place, tensor in enumerate(tensors)}
+        self.bumps: list[tuple[Storage | int, int]] = [
+            (places.get(key, record.storage), record.captured)
             for key, record in capture.storages.items()
             if key in capture.before and record.captured
         ]
@@ -121,16 +84,35 @@ class Trace:
         # Tensors with what must hold of them: array last seen, shape, dtype, strides, flags.
         states: dict[int, Tensor] = {}
         for value in used:
-            if value.kind in (STATE, GRAD):
+            if value.kind in (STATE, GRAD) and isinstance(value.source, Tensor):
                 states[id(value.source)] = value.source
         for leaf in capture.leaves.values():
             states[id(leaf)] = leaf
         for tensor in capture.state_tensors.values():
-            if tensor._requires_grad:
+            if tensor._requires_grad or id(tensor) in capture.grad_before:
                 states[id(tensor)] = tensor
         self.states = [_State(each, capture) for each in states.values()]
-        self.state_storages = {id(each.tensor._storage) for each in self.states}
-        self.written = [value for value in written if value.kind in (STATE, GRAD, INPUT)]
+        self.with_grads = [each for each in self.states if each.needs_grad]
+        self._find_roots()
+        self.written = [
+            value
+            for value in self.graph.values
+            if value.kind in (STATE, GRAD, INPUT) and value.alias in written
+        ]
+
+    def _find_roots(self) -> None:
+        self.roots = {root_of(each.array) for each in self.states}
+        arrays = {id(each.array) for each in self.states}
+        owners = {root_of(each.array) for each in self.states}
+        self.has_shared = not len(arrays) == len(owners) == len(self.states)
+        self.changes = module_changes.count()
+
+    def fails_late(self) -> bool:
+        """Whether a replay might notice that it is the wrong one when it is too late."""
+        kinds = [each.kind == CALL for each in self.graph.instructions]
+        if True not in kinds:
+            return False
+        return any(each.may_mismatch for each in self.graph.instructions[kinds.index(True) :])
 
     # -- replaying -------------------------------------------------------------------------------
 
@@ -141,10 +123,19 @@ class Trace:
             return f"{changed} has changed"
         for state in self.states:
             if not state.holds():
-                return state.why()
-        storages = self.state_storages
+                if self.has_shared or not state.has_moved(self.roots):
+                    return state.why()
+                self._find_roots()
+        if self.changes != module_changes.count():
+            # Something was done to hooks.
+            for state in self.states:
+                if likeness(state.tensor) != state.like:
+                    return state.why()
+        roots = self.roots
         for tensor in tensors:
-            if id(tensor._storage) in storages:
+            array = tensor._array
+            root = id(array) if array.base is None else root_of(array)
+            if root in roots or any(state.grad_root() == root for state in self.with_grads):
                 return "an argument shares memory with state of the function"
         return None
 
@@ -155,30 +146,51 @@ class Trace:
         stream = None
         if joint is not None and self.is_random:
             stream = streams.default_generator.get_state()
-        undo = self._undo(tensors) if self.may_fail else None
+        copies = []
+        if self.may_fail or joint is not None:
+            copies = [(each, each.copy()) for each in self._written_arrays(tensors)]
+        undo = self._undo(tensors, copies) if self.may_fail else None
         grad_enabled, state.grad_enabled = state.grad_enabled, False
         try:
             arrays = self.program.run([tensor._array for tensor in tensors], tensors)
-        except Mismatch:
-            if undo is not None:
+        except BaseException as error:
+            is_other = isinstance(error, Mismatch) or (
+                isinstance(error, Exception) and not self.has_calls
+            )
+            if undo is not None and is_other:
+                # Errors are those of an eager run, which says where they come from.
                 undo()
+                raise Mismatch from error
+            self._bump(tensors)
             raise
         finally:
             finish(state.pending_products)
             state.grad_enabled = grad_enabled
-        for storage, count in self.bumps:
-            storage.version += count
-            storage.rewrite()
+        self._bump(tensors)
         self.replays += 1
         node = None
         if joint is not None:
-            node = self._node(joint, arrays, tensors, args, kwargs, stream)
-        made = [self._result(each, arrays, tensors, node) for each in self.outputs]
+            node = self._node(joint, arrays, tensors, args, kwargs, stream, copies)
+        made = self._results(arrays, tensors, node)
         return made[0] if self.is_single else tree_unflatten(made, self.spec)
+
+    def _bump(self, tensors: Sequence[Tensor]) -> None:
+        """Note the writes of the program."""
+        for storage, count in self._writes(tensors):
+            storage.version += count
+            storage.rewrite()
+
+    def _writes(self, tensors: Sequence[Tensor]) -> list[tuple[Storage, int]]:
+        """How often the program writes to which memory."""
+        found = [
+            (tensors[holder]._storage if isinstance(holder, int) else holder, count)
+            for holder, count in self.bumps
+        ]
+        return [(storage, count) for storage, count in found if storage is not INFERENCE]
 
     def _node(
         self, joint: Joint, arrays: Any, tensors: Sequence[Tensor], args: Any, kwargs: Any,
-        stream: Any,
+        stream: Any, copies: list[tuple[np.ndarray, np.ndarray]],
     ) -> CompiledNode:  # fmt: skip
         saved = list(arrays[self.result_count :])
         edges = tuple([each.edge(tensors) for each in joint.boundaries])
@@ -192,37 +204,49 @@ class Trace:
             else:
                 continue
             guards.append((place, storage, storage.version))
-        written = [_array_of(value, tensors) for value in self.written]
-        again = replayed_again(self.function, args, kwargs, self._attached_results, written, stream)
+        again = Again(
+            lambda: self._attached_results(self.function(*args, **kwargs)),
+            self._not_again, copies, self._writes(tensors),
+            [each._storage for each in (*tensors, *[state.tensor for state in self.states])], stream,
+        )  # fmt: skip
         return CompiledNode(joint, saved, edges, guards, again, user_where())
+
+    def _not_again(self) -> str | None:
+        """What keeps the call from being run once more."""
+        if self.has_calls or self.leaves:
+            return "a gradient or a parameter"
+        return self.reached.changed()
 
     def _attached_results(self, result: Any) -> list[Tensor]:
         leaves, _ = tree_flatten(result)
         return [leaf for leaf, out in zip(leaves, self.outputs, strict=True) if out.number >= 0]
 
-    def _result(
-        self, output: Output, arrays: tuple[Any, ...], tensors: Sequence[Tensor], node: Any
-    ) -> Any:
-        if output.kind == "made":
-            result = restore(arrays[output.result], Storage(), None, 0)
-            if output.number >= 0:
-                result._node, result._output_nr = node, output.number
-                result._requires_grad = True
-            elif output.requires_grad:
-                result._node = SpentNode(result._array, output.where)
-                result._requires_grad = True
-            return result
-        if output.kind == "number":
-            return arrays[output.result].item()
-        return tensors[output.result] if output.kind == "input" else output.constant
+    def _results(self, arrays: tuple[Any, ...], tensors: Sequence[Tensor], node: Any) -> list[Any]:
+        made: list[Any] = []
+        storages: dict[Value | None, Storage] = {}
+        for output in self.outputs:
+            kind, place = output.kind, output.result
+            if kind == "made":
+                made.append(output.make(arrays[place], node, storages))
+            elif kind == "number":
+                made.append(arrays[place].item())
+            elif kind == "same":
+                made.append(made[place])
+            else:
+                made.append(tensors[place] if kind == "input" else output.constant)
+        for place, root in self.saved_results:
+            # What backward needs, the user may now write to.
+            node.guards.append((place, storages[root], storages[root].version))
+        return made
 
-    def _undo(self, tensors: Sequence[Tensor]) -> Callable[[], None]:
+    def _written_arrays(self, tensors: Sequence[Tensor]) -> list[np.ndarray]:
+        return [_array_of(value, tensors) for value in self.written]
+
+    def _undo(
+        self, tensors: Sequence[Tensor], copies: list[tuple[np.ndarray, np.ndarray]]
+    ) -> Callable[[], None]:
         """A function that puts back what the program may have written before it noticed."""
-        copies = []
-        for value in self.written:
-            array = _array_of(value, tensors)
-            copies.append((array, array.copy()))
-        grads = [(leaf, leaf._grad) for leaf in self.leaves]
+        grads = [(leaf, leaf._grad) for leaf in (*self.leaves, *tensors) if leaf._requires_grad]
         stream = streams.default_generator.get_state() if self.is_random else None
 
         def undo() -> None:
@@ -239,7 +263,8 @@ class Trace:
 def _array_of(value: Value, tensors: Sequence[Tensor]) -> np.ndarray:
     if value.kind == INPUT:
         return tensors[value.source]._array
-    tensor: Tensor = value.source
+    holder = value.source
+    tensor: Tensor = tensors[holder] if isinstance(holder, int) else holder
     if value.kind == STATE:
         return tensor._array
     assert tensor._grad is not None
@@ -249,7 +274,7 @@ def _array_of(value: Value, tensors: Sequence[Tensor]) -> np.ndarray:
 class _State:
     """A tensor that a trace refers to, and what must hold of it."""
 
-    __slots__ = ("array", "hooks", "like", "needs_grad", "tensor")
+    __slots__ = ("array", "grad", "grad_like", "like", "needs_grad", "tensor")
 
     def __init__(self, tensor: Tensor, capture: Capture) -> None:
         self.tensor = tensor
@@ -257,19 +282,47 @@ class _State:
         self.like = likeness(tensor)
         # Whether `.grad` must be there before the call (True), must not (False), or is cleared.
         self.needs_grad = capture.grad_before.get(id(tensor))
+        grad = capture.grads_before.get(id(tensor))
+        self.grad, self.grad_like = grad if grad is not None else (None, None)
 
     def holds(self) -> bool:
         tensor = self.tensor
         if tensor._array is not self.array or tensor._requires_grad is not self.like[3]:
-            if likeness(tensor) != self.like:
-                return False
-            self.array = tensor._array
+            return False
         needs = self.needs_grad
-        return needs is None or (tensor._grad is not None) is needs
+        if needs is None:
+            return True
+        grad = tensor._grad
+        if grad is None or not needs:
+            return (grad is not None) is needs
+        return grad._array is self.grad or likeness(grad) == self.grad_like
+
+    def grad_root(self) -> int:
+        """What the memory of its gradient belongs to, which is there."""
+        grad = self.tensor._grad
+        assert grad is not None
+        return root_of(grad._array)
+
+    def has_moved(self, roots: set[int]) -> bool:
+        """Whether only its memory is another: one of its own, as after `p.data = ...`."""
+        array = self.tensor._array
+        if array is self.array or array.base is not None or id(array) in roots:
+            return False
+        if likeness(self.tensor) != self.like:
+            return False
+        before, self.array = self.array, array
+        if not self.holds():
+            self.array = before
+            return False
+        return True
 
     def why(self) -> str:
         if likeness(self.tensor) != self.like:
-            return "a parameter or buffer has another shape, dtype or requires_grad"
+            return "a parameter or buffer has another shape, dtype, requires_grad or hooks"
+        if self.tensor._array is not self.array:
+            return "a parameter or buffer has other memory"
+        if self.needs_grad and self.tensor._grad is not None:
+            return "a gradient has another layout"
         return "a gradient " + ("is missing" if self.needs_grad else "was not there before")
 
 
@@ -289,18 +342,29 @@ def capture_call(
     capture.given(tensors)
     for tensor in reached.tensors.values():
         capture.known_before(tensor)
-    if any(id(each) in reached.tensors for each in tensors):
-        capture.refuse("an argument is also state of the function")
+    known = [each._array for tensor in reached.tensors.values() for each in (tensor, tensor._grad)
+             if each is not None]  # fmt: skip
+    if not {root_of(each._array) for each in tensors}.isdisjoint(map(root_of, known)):
+        capture.refuse("an argument shares memory with state of the function")
+    if any(type(each) not in (Tensor, Parameter) for each in tensors):
+        capture.refuse("an argument is of a subclass of Tensor")
     outside = _outside_state()
     start = next_sequence_number()
     events = LibraryEvents(capture)
+    before = tree_flatten((args, kwargs))
+    watch = Watch(capture, reached)
     with observer.observing(events):
         interception.install(capture)
+        watch.start()
         try:
             result = function(*args, **kwargs)
         finally:
+            watch.stop()
             interception.remove(capture)
-            capture.readings.stop()
+    if not is_same_tree(before, tree_flatten((args, kwargs))):
+        capture.refuse("the call changes a container that it is given")
+    if not is_made_by_call((args, kwargs), result, reached):
+        capture.refuse("a container that was there before the call is returned")
     try:
         trace, problem = _finished(function, capture, reached, result, tensors, start, outside)
     except Exception as error:
@@ -323,21 +387,24 @@ def _finished(
     """The trace of a call that was captured, or the reason why there is none."""
     leaves, spec = tree_flatten(result)
     problem = capture.problem or capture.unexplained() or _changed_outside(outside)
-    changed = None if problem else reached.changed()
+    changed = None if problem else reached.changed_by_call()
     if changed is not None:
         problem = f"the call changes {changed}, which a compiled call would not"
     if problem is None:
-        problem = _escaped(capture, leaves)
+        problem = escaped(capture, leaves)
     outputs: list[Output] = []
     if problem is None:
-        outputs, problem = _outputs_of(capture, leaves, tensors)
+        outputs, problem = outputs_of(capture, leaves, tensors, reached)
     joint = None
     if problem is None:
         joint = _backward_of(capture, outputs, leaves, tensors, start)
         problem = capture.problem
     if problem is not None:
         return None, problem
-    return Trace(function, reached, capture, outputs, spec, joint), None
+    trace = Trace(function, reached, capture, outputs, spec, joint, tensors)
+    if trace.fails_late():
+        return None, "a value is read after a step of an optimizer or scheduler"
+    return trace, None
 
 
 def _backward_of(
@@ -369,80 +436,21 @@ def _numpy_position() -> Any:
 
 
 def _outside_state() -> Any:
-    """The random streams of Python and NumPy."""
-    return random.getstate(), _numpy_position()
+    """The random streams of Python and NumPy, and the modes of the library."""
+    state = local.state
+    modes = (
+        state.grad_enabled, state.inference, state.autocast, dtypes.get_default_dtype(),
+        state.saved_hooks, state.function_modes, state.anomaly,
+    )  # fmt: skip
+    return random.getstate(), _numpy_position(), modes
 
 
 def _changed_outside(before: Any) -> str | None:
-    if random.getstate() != before[0]:
+    now = _outside_state()
+    if now[0] != before[0]:
         return "random numbers are drawn with Python's random"
-    return "random numbers are drawn with NumPy" if _numpy_position() != before[1] else None
-
-
-def _outputs_of(
-    capture: Capture, leaves: list[Any], tensors: list[Tensor]
-) -> tuple[list[Output], str | None]:
-    outputs: list[Output] = []
-    unused: set[Instruction] = set()
-    given = {id(tensor): place for place, tensor in enumerate(tensors)}
-    for leaf in leaves:
-        reading = reading_of(leaf)
-        if reading is not None:
-            outputs.append(Output("number", result=len(capture.graph.results)))
-            capture.graph.results.append(reading.value)
-            unused.add(reading.check)
-        elif not isinstance(leaf, Tensor):
-            outputs.append(Output("constant", plain(leaf)))
-        elif id(leaf) in given:
-            outputs.append(Output("input", result=given[id(leaf)]))
-        elif id(leaf) in capture.state_tensors:
-            outputs.append(Output("state", leaf))
-        else:
-            value = capture.values.get(id(leaf._array))
-            if value is None:
-                return outputs, "a result whose origin is not known"
-            output = Output("made", result=len(capture.graph.results))
-            capture.graph.results.append(value)
-            if leaf.requires_grad:
-                output.requires_grad = True
-                output.where = user_where()
-                if not is_spent(leaf):
-                    output.number = sum(each.number >= 0 for each in outputs)
-            outputs.append(output)
-    graph = capture.graph
-    # What is read only to be returned is read anew.
-    graph.instructions = [each for each in graph.instructions if each not in unused]
-    return outputs, None
-
-
-def is_spent(tensor: Tensor) -> bool:
-    """Whether the graph of a tensor was used up by a backward."""
-    node: Any = tensor._node
-    seen = 0
-    while node is not None and seen < 64:
-        if type(getattr(node, "saved", None)) is Freed:
-            return True
-        edge = next((edge for edge in node._edges if edge is not None), None)
-        node = None if edge is None else edge[0]
-        seen += 1
-    return False
-
-
-def _escaped(capture: Capture, leaves: list[Any]) -> str | None:
-    """A tensor that was made in the call and lives on where nobody would update it."""
-    known = {id(leaf) for leaf in leaves if isinstance(leaf, Tensor)}
-    known |= {
-        id(leaf._view.base)
-        for leaf in leaves
-        if isinstance(leaf, Tensor) and leaf._view is not None
-    }
-    known |= {id(leaf._grad) for leaf in capture.leaves.values() if leaf._grad is not None}
-    for collect in (False, True):
-        if collect:
-            gc.collect()
-        alive = [made() for made in capture.made]
-        left = [each for each in alive if each is not None and id(each) not in known]
-        if not left:
-            return None
-    shape = list(left[0]._array.shape)
-    return f"a tensor of shape {shape} that the call makes is kept somewhere"
+    if now[1] != before[1]:
+        return "random numbers are drawn with NumPy"
+    return (
+        None if now[2] == before[2] else "the call leaves another mode (of gradients, say) behind"
+    )

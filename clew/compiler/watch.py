@@ -1,0 +1,194 @@
+"""What a captured call runs besides operations.
+
+A replay runs no Python. So code that the guards have not looked through, and C functions that are
+more than their arguments (clocks, files, random numbers, prints), end a capture. While a call is
+captured, the interpreter tells of every function that it enters.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import inspect
+import sys
+import types
+import warnings
+from typing import Any
+
+import numpy as np
+
+import clew.random as random_functions
+from clew import settings
+from clew.backend import device, dtypes
+from clew.compiler.capture import Capture
+from clew.compiler.graph import CALL
+from clew.compiler.reachable import OPTIMIZER_NAMES, Reached, TooMuch
+from clew.compiler.read_numbers import HARMLESS
+from clew.core.tensor import Tensor
+from clew.ops.create.random import Generator
+from clew.source import INTERNAL_PACKAGES
+
+# Modules of the standard library whose functions do nothing but return.
+_PURE = frozenset({
+    "_collections_abc", "abc", "ast", "bisect", "collections", "contextlib", "copy", "copyreg",
+    "dataclasses", "enum", "fractions", "functools", "heapq", "inspect", "itertools", "keyword",
+    "math", "numbers", "operator", "re", "reprlib", "statistics", "string", "textwrap", "types",
+    "typing",
+})  # fmt: skip
+_PURE_C = _PURE | {
+    "_abc", "_bisect", "_collections", "_functools", "_heapq", "_operator", "_sre", "_struct",
+    "_typing", "_weakref", "cmath", "struct",
+}  # fmt: skip
+# Functions of `builtins` that look at more than their arguments, or do something.
+_IMPURE = frozenset({
+    "__import__", "breakpoint", "compile", "eval", "exec", "globals", "id", "input", "open", "print",
+})  # fmt: skip
+_PLAIN_TYPES = (
+    bool, int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset, slice,
+    range, type, property, np.ndarray, np.generic, np.dtype, types.GeneratorType,
+    types.MappingProxyType, memoryview,
+)  # fmt: skip
+_GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+
+def _codes(*functions: Any) -> dict[int, str]:
+    plain = [getattr(each, "__func__", each) for each in functions]
+    return {id(each.__code__): each.__name__ for each in plain if hasattr(each, "__code__")}
+
+
+# What programs may ask of the library, or tell it, that is state of all of it.
+_LIBRARY_STATE = _codes(
+    *[each for name, each in vars(random_functions).items()
+      if isinstance(each, types.FunctionType) and not name.startswith("_")],
+    random_functions.fork_rng.__init__, random_functions.fork_rng.__enter__,
+    *[each for each in vars(settings).values() if isinstance(each, types.FunctionType)],
+    *[each for name, each in vars(Generator).items() if not name.startswith("__")],
+    device.set_default_device, dtypes.set_default_dtype,
+)  # fmt: skip
+_SHOWN = _codes(Tensor.__repr__, Tensor.__str__)
+_GRAD = id(Tensor.grad.fget.__code__)  # type: ignore[attr-defined]  # a property, defined later
+
+
+class Watch:
+    """Sees which functions a call enters, from `start` to `stop`."""
+
+    def __init__(self, capture: Capture, reached: Reached) -> None:
+        self.capture = capture
+        self.reached = reached
+        self._harmless = set(reached.codes)
+        self._frames: set[int] = set()
+        self._before: Any = None
+
+    def start(self) -> None:
+        self._before = sys.getprofile()
+        sys.setprofile(self._event)
+
+    def stop(self) -> None:
+        before = self._before
+        if before is None or callable(before):
+            sys.setprofile(before)
+        else:
+            # cProfile's, which is no function of Python's.
+            sys.setprofile(None)
+            before.enable()
+
+    def _event(self, frame: types.FrameType, event: str, argument: Any) -> None:
+        if callable(self._before):
+            self._before(frame, event, argument)
+        capture = self.capture
+        if capture.depth:
+            return
+        if event == "call":
+            if capture.problem is None:
+                self._entered(frame)
+        elif event == "c_call":
+            self._c_function(frame, argument)
+
+    def _entered(self, frame: types.FrameType) -> None:
+        code = frame.f_code
+        number = id(code)
+        if number == _GRAD:
+            self.capture.grad_read(frame.f_locals["self"])
+        if code.co_flags & _GENERATORS and not is_library(frame):
+            self._resumed(frame)
+        if number in self._harmless:
+            if not OPTIMIZER_NAMES.isdisjoint(code.co_names):
+                self._optimizers_read()
+            return
+        if is_library(frame):
+            self._library(frame, number)
+            return
+        module = frame.f_globals.get("__name__", "?")
+        top = module.partition(".")[0]
+        if top in _PURE or top == "numpy" or top.startswith("namedtuple_"):
+            self._harmless.add(number)
+            return
+        self.capture.refuse(f"{module}.{code.co_name} is called, which guards do not look through")
+
+    def _library(self, frame: types.FrameType, number: int) -> None:
+        if number in _SHOWN:
+            self.capture.refuse("a tensor is shown as text")
+        elif number in _LIBRARY_STATE:
+            caller = frame.f_back
+            if caller is not None and not is_library(caller):
+                self.capture.refuse(f"{_LIBRARY_STATE[number]} is called")
+
+    def _resumed(self, frame: types.FrameType) -> None:
+        """A generator runs on: one that the call itself has begun?"""
+        is_new = frame.f_lasti <= _start(frame.f_code) and frame not in self.reached.generators
+        if is_new:
+            self._frames.add(id(frame))
+        elif id(frame) not in self._frames:
+            self.capture.refuse("a generator that was there before the call is resumed")
+
+    def _optimizers_read(self) -> None:
+        if any(each.kind == CALL for each in self.capture.graph.instructions):
+            self.capture.refuse("what an optimizer keeps may be read after a step")
+            return
+        try:
+            self.reached.read_optimizers()
+        except TooMuch as too_much:
+            self.capture.refuse(str(too_much))
+
+    def _c_function(self, frame: types.FrameType, function: Any) -> None:
+        if function is warnings.warn:
+            self.capture.refuse("a warning is given")
+        if is_library(frame):
+            return
+        if getattr(function, "__name__", "") not in HARMLESS:
+            self.capture.readings.use_all()
+        top = frame.f_globals.get("__name__", "?").partition(".")[0]
+        if self.capture.problem is None and top not in _PURE and not _is_pure(function):
+            name = getattr(function, "__qualname__", repr(function))
+            self.capture.refuse(f"{name} is called, which a replay would not do")
+
+
+@functools.cache
+def _start(code: types.CodeType) -> int:
+    """Where a generator stands before it has run."""
+    return next(each.offset for each in dis.get_instructions(code) if each.opname == "RESUME")
+
+
+def _is_pure(function: Any) -> bool:
+    """Whether a C function does nothing but return what its arguments say."""
+    owner = getattr(function, "__self__", None)
+    if owner is None:
+        owner = getattr(function, "__objclass__", None)
+    if isinstance(owner, types.ModuleType):
+        name = owner.__name__.partition(".")[0]
+        if name == "builtins":
+            return function.__name__ not in _IMPURE
+        return name in _PURE_C or (name == "numpy" and "random" not in owner.__name__)
+    if isinstance(owner, type):
+        return owner.__module__ in ("builtins", "collections", "numpy") or (
+            owner.__module__ in _PURE_C
+        )
+    if isinstance(owner, _PLAIN_TYPES) or isinstance(function, types.MethodDescriptorType):
+        return True
+    module = type(owner).__module__
+    return module in _PURE_C or module in ("collections", "re")
+
+
+def is_library(frame: types.FrameType) -> bool:
+    """Whether a frame runs the library's own code."""
+    return frame.f_globals.get("__package__") in INTERNAL_PACKAGES
