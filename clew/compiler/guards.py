@@ -2,9 +2,9 @@
 
 A function reads its closure, the globals that it names, and everything that hangs on those:
 modules, lists, dicts, objects and classes of the user's. Before a call is captured, all of it is
-walked (`reachable.py`). Tensors found there are the graph's state; numbers, strings and the identity
-of objects become guards. After the call they are compared once more: what the call has changed
-cannot be repeated without running Python, so the capture is refused with the name of what changed.
+walked (`reachable.py`). Tensors found there are the graph's state; numbers, strings and the
+identity of objects become guards. After the call they are compared once more: what the call has
+changed cannot be repeated without running Python, so the capture is refused with its name.
 """
 
 from __future__ import annotations

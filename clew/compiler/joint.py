@@ -153,7 +153,8 @@ def capture_backward(
     ends = _ends(capture, roots, start)
     if any(end not in places for end in ends):
         capture.refuse("a gradient goes to a tensor that the call makes")
-    if capture.problem is not None:
+    problem = capture.problem
+    if problem is not None:
         return None
     graph = capture.graph
     mark = len(graph.instructions)

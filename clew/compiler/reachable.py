@@ -12,6 +12,7 @@ import dis
 import functools
 import gc
 import importlib.util
+import inspect
 import itertools
 import sys
 import threading
@@ -74,7 +75,7 @@ class Reached(Guards):
         super().__init__()
         # The code that may run: of all functions found, and what is defined inside of them.
         self.codes: set[int] = set()
-        self.seen: dict[int, Any] = {}
+        self.seen: dict[Any, Any] = {}
         # The frames of generators that were there before the call.
         self.generators: list[types.FrameType | None] = []
         self._optimizers: list[tuple[Any, str]] = []
@@ -185,7 +186,7 @@ class Reached(Guards):
             if level:
                 package = function.__globals__.get("__package__")
                 name = importlib.util.resolve_name("." * level + name, package)
-            module = self.name(sys.modules, name)  # type: ignore[arg-type]  # it is a dict
+            module = self.name(sys.modules, name)
             if isinstance(module, types.ModuleType):
                 yield from self._python_module(module, names)
 
@@ -197,7 +198,7 @@ class Reached(Guards):
             value = self.name(vars(module), name, f"{module.__name__}.")
             if isinstance(value, types.ModuleType):
                 if value is not module and (id(value), names) not in self.seen:
-                    self.seen[(id(value), names)] = value  # type: ignore[index]  # no id is a tuple
+                    self.seen[(id(value), names)] = value
                     yield from self._python_module(value, names)
             elif value is not MISSING:
                 yield value, f"{module.__name__}.{name}"
@@ -231,9 +232,9 @@ class Reached(Guards):
     def _bytes_of(self, value: Any, path: str) -> Iterator[tuple[Any, str]]:
         size = value.nbytes if isinstance(value, np.ndarray) else len(value)
         self._bytes += size
-        if self._bytes > MOST_BYTES or getattr(value, "dtype", None) == object:
+        if self._bytes > MOST_BYTES or getattr(value, "dtype", None) == np.dtype(object):
             raise TooMuch(f"{path} is too large to be compared before each call")
-        self.probe(lambda: bytes(memoryview(np.asarray(value)).tobytes()), path)
+        self.probe(lambda: bytes(value) if isinstance(value, bytearray) else value.tobytes(), path)
         if isinstance(value, np.ndarray):
             self.probe(lambda: (value.shape, value.strides, str(value.dtype)), path)
         yield from self._attributes(value, path)
@@ -293,10 +294,10 @@ class Reached(Guards):
 
     def _class(self, kind: type, path: str) -> Iterator[tuple[Any, str]]:
         """The methods and attributes of a class of the user's."""
-        for base in (*kind.__mro__, *type(kind).__mro__):
+        for base in (*kind.__mro__, *inspect.getmro(type(kind))):
             if is_known(base.__module__) or ("class", id(base)) in self.seen:
                 continue
-            self.seen[("class", id(base))] = base  # type: ignore[index]  # no id is a tuple
+            self.seen[("class", id(base))] = base
             found = vars(base)
             self.whole_dict(found, base.__name__)
             for name, each in found.items():

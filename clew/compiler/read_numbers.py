@@ -3,8 +3,8 @@
 `loss.item()` that is only returned need not be the same in a replay: the replay reads it anew. So
 while a call is captured, `item()` gives a number that notices when it is used: computed with,
 compared, formatted. One that was used is a guard. C functions take a number's value without asking
-it; the call of one from the user's code (`watch.py` sees it) counts as a use of all of them, but for
-functions that are known to look at no number.
+it; the call of one from the user's code (`watch.py` sees it) counts as a use of all of them, but
+for functions that are known to look at no number.
 """
 
 from __future__ import annotations

@@ -207,7 +207,8 @@ class Trace:
         again = Again(
             lambda: self._attached_results(self.function(*args, **kwargs)),
             self._not_again, copies, self._writes(tensors),
-            [each._storage for each in (*tensors, *[state.tensor for state in self.states])], stream,
+            [each._storage for each in (*tensors, *[state.tensor for state in self.states])],
+            stream,
         )  # fmt: skip
         return CompiledNode(joint, saved, edges, guards, again, user_where())
 
@@ -282,8 +283,11 @@ class _State:
         self.like = likeness(tensor)
         # Whether `.grad` must be there before the call (True), must not (False), or is cleared.
         self.needs_grad = capture.grad_before.get(id(tensor))
-        grad = capture.grads_before.get(id(tensor))
-        self.grad, self.grad_like = grad if grad is not None else (None, None)
+        # The memory of that gradient, and what it is like.
+        self.grad: Any = None
+        self.grad_like: Any = None
+        if id(tensor) in capture.grads_before:
+            self.grad, self.grad_like = capture.grads_before[id(tensor)]
 
     def holds(self) -> bool:
         tensor = self.tensor

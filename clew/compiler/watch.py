@@ -41,7 +41,8 @@ _PURE_C = _PURE | {
 }  # fmt: skip
 # Functions of `builtins` that look at more than their arguments, or do something.
 _IMPURE = frozenset({
-    "__import__", "breakpoint", "compile", "eval", "exec", "globals", "id", "input", "open", "print",
+    "__import__", "breakpoint", "compile", "eval", "exec", "globals", "id", "input", "open",
+    "print",
 })  # fmt: skip
 _PLAIN_TYPES = (
     bool, int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset, slice,
