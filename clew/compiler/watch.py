@@ -22,7 +22,7 @@ from clew import settings
 from clew.backend import device, dtypes
 from clew.compiler.capture import Capture
 from clew.compiler.graph import CALL
-from clew.compiler.reachable import OPTIMIZER_NAMES, Reached, TooMuch
+from clew.compiler.reachable import OPTIMIZER_NAMES, Reached, TooMuch, is_standard
 from clew.compiler.read_numbers import HARMLESS
 from clew.core.tensor import Tensor
 from clew.ops.create.random import Generator
@@ -124,6 +124,8 @@ class Watch:
         if top in _PURE or top == "numpy" or top.startswith("namedtuple_"):
             self._harmless.add(number)
             return
+        if is_asked_by_library(frame):
+            return
         self.capture.refuse(f"{module}.{code.co_name} is called, which guards do not look through")
 
     def _library(self, frame: types.FrameType, number: int) -> None:
@@ -154,7 +156,7 @@ class Watch:
     def _c_function(self, frame: types.FrameType, function: Any) -> None:
         if function is warnings.warn:
             self.capture.refuse("a warning is given")
-        if is_library(frame):
+        if is_asked_by_library(frame):
             return
         if getattr(function, "__name__", "") not in HARMLESS:
             self.capture.readings.use_all()
@@ -188,6 +190,14 @@ def _is_pure(function: Any) -> bool:
         return True
     module = type(owner).__module__
     return module in _PURE_C or module in ("collections", "re")
+
+
+def is_asked_by_library(frame: types.FrameType) -> bool:
+    """Whether a frame is the library's, or of the standard library on its behalf."""
+    asking: types.FrameType | None = frame
+    while asking is not None and is_standard(asking.f_globals.get("__name__")):
+        asking = asking.f_back
+    return asking is not None and is_library(asking)
 
 
 def is_library(frame: types.FrameType) -> bool:
