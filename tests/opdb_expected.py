@@ -265,7 +265,6 @@ def left_out(name: str, what: str, sample: Any) -> bool:
 
 
 OUT_OF_SCOPE: dict[str, tuple[str, ...]] = {
-    "a gradient of zeros that PyTorch gives": ("max_pool2d_with_indices_backward",),
     "sparse layouts": ("sparse.*", "to_sparse"),
     "CUDA only": (
         "jiterator_*",

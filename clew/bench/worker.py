@@ -46,6 +46,8 @@ class Worker:
         bind = prepare_in_jax if self.module.__name__ == "jax" else prepare
         prepared = bind(WORKLOADS[workload_id], self.module)
         answer = prepared.answer()
+        # The first call may compile.
+        prepared.run()
         calls = 1
         while (elapsed := _elapsed(prepared, calls, clock)) < seconds:
             # Aim a little past the goal, growing at most tenfold: the first calls are slow.

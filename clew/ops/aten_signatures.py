@@ -37,8 +37,9 @@ from clew.ops.nn.interpolate import RESIZING, interpolate
 from clew.ops.nn.loss.classification import cross_entropy, nll_loss
 from clew.ops.nn.loss.elementwise import huber_loss, l1_loss, mse_loss, smooth_l1_loss
 from clew.ops.nn.loss.likelihood import binary_cross_entropy, binary_cross_entropy_with_logits
-from clew.ops.nn.max_pooling import SCATTER
+from clew.ops.nn.max_pooling import MAX
 from clew.ops.nn.padding import pad
+from clew.ops.nn.spatial import pool_sizes
 
 SIGNATURES: dict[str, Callable[..., Any]] = {
     "avg_pool2d": avg_pool2d,
@@ -359,5 +360,6 @@ def max_pool2d_with_indices_backward(
     ceil_mode: bool,
     indices: Tensor,
 ) -> Tensor:
-    result: Tensor = SCATTER(grad_output, indices, spatial=self.shape[-2:], unique=False)
+    sizes = pool_sizes("max_pool2d", 2, kernel_size, stride, padding, dilation)
+    result: Tensor = MAX[2].grads["self"]((grad_output,), self, indices, *sizes, ceil_mode)
     return result

@@ -56,6 +56,24 @@ def pool_output_size(
     return count
 
 
+def line_maxima(
+    x: Array, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool
+) -> Array:
+    """The maxima of windows along the last axis, by comparing what is shifted by one place."""
+    size = x.shape[-1]
+    count = pool_output_size(size, kernel, stride, padding, dilation, ceil_mode)
+    reach = (count - 1) * stride + 1
+    span = reach + dilation * (kernel - 1)
+    if padding or span > size:
+        padded = np.full((*x.shape[:-1], max(span, padding + size)), -np.inf, x.dtype)
+        padded[..., padding : padding + size] = x
+        x = padded
+    result = np.array(x[..., :reach:stride], order="C")
+    for start in range(dilation, dilation * kernel, dilation):
+        np.maximum(result, x[..., start : start + reach : stride], out=result)
+    return result
+
+
 def pool_output_shape(
     spatial: Shape, kernel: Shape, stride: Shape, padding: Shape, dilation: Shape, ceil_mode: bool
 ) -> Shape:

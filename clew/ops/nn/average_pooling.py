@@ -159,19 +159,22 @@ def _adaptive_adjoint(
     return in_order(result if batch is grad_output else result[0], order)
 
 
+def _of_adaptive(g: Tensor, self: Tensor, output_size: Shape) -> Tensor:
+    dims = len(output_size)
+    result = ADAPTIVE_ADJOINTS[dims](
+        g, input_shape=self._array.shape, dims=dims, order=images_order(self._array)
+    )
+    return _ADAPTIVE_SHARES[dims](result, self)
+
+
 ADAPTIVE: dict[int, Op] = {
     dims: Op(
-        f"_adaptive_avg_pool{dims}d", _adaptive, linear=True,
-        grads={
-            "self": lambda g, self, output_size: ADAPTIVE_ADJOINTS[len(output_size)](
-                g, input_shape=self._array.shape, dims=len(output_size),
-                order=images_order(self._array),
-            )
-        },
+        f"_adaptive_avg_pool{dims}d", _adaptive, linear=True, grads={"self": _of_adaptive},
         node=f"AdaptiveAvgPool{dims}DBackward0",
     )
     for dims in (2, 3)
 }  # fmt: skip
+_ADAPTIVE_SHARES = {dims: zero_share(f"AdaptiveAvgPool{dims}DBackwardBackward0") for dims in (2, 3)}
 ADAPTIVE_ADJOINTS: dict[int, Op] = {
     dims: Op(
         f"_adaptive_avg_pool{dims}d_backward", _adaptive_adjoint, linear=True,

@@ -263,6 +263,20 @@ def _check_line(
         raise errors.no_kernel("max_pool2d" if is_recorded else "max_pool1d_impl", input.dtype)
 
 
+# So many comparisons of whole rows take less time than looking for indices.
+_FEW_SHIFTS = 8
+LINE_MAXIMA = Op("max_pool1d_values", kernel.line_maxima, non_differentiable="used without grad")
+
+
+def _needs_values_only(input: Tensor) -> bool:
+    """Whether nobody asks where the maxima were: floats without a history to come."""
+    state, kind = local.state, input._array.dtype
+    traced = (
+        state.intercept is not None or state.dual or (state.grad_enabled and input.requires_grad)
+    )
+    return not traced and kind.kind == "f" and kind.itemsize > 2
+
+
 def _max_pool1d(
     input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
     with_indices: bool,
@@ -272,6 +286,9 @@ def _max_pool1d(
     step = width if size_absent(stride) else _line_size("stride", stride)
     pad, spacing = _line_size("padding", padding), _line_size("dilation", dilation)
     _check_line(input, width, step, pad, spacing, ceil_mode, with_indices)
+    if not with_indices and width <= _FEW_SHIFTS and _needs_values_only(input):
+        sizes = {"kernel": width, "stride": step, "padding": pad, "dilation": spacing}
+        return LINE_MAXIMA(input, **sizes, ceil_mode=bool(ceil_mode)), input
     values, indices = _max_pool(
         2, input.unsqueeze(-2), (1, width), (1, step), (0, pad), (1, spacing), ceil_mode
     )
