@@ -78,12 +78,14 @@ NOT_SWEPT: dict[str, str] = {
         normal_std random random_below cholesky
     """,
     "changes how memory is looked at, whatever the size": """
-        as_strided_ detach_copy neg_view squeeze_ squeeze_dim_ squeeze_dims squeeze_dims_ t_
+        _reshape_alias as_strided_ detach_copy neg_view set_ squeeze_ squeeze_dim_ squeeze_dims squeeze_dims_ t_
         transpose_ unsqueeze_ view_dtype unsafe_split_with_sizes
     """,
     "a part of another operation, which is swept": """
-        _chosen _linalg_cofactors _linalg_svdvals _running_average scatter_into several_zeros
+        _chosen _linalg_cofactors _linalg_svdvals _running_average _zero_share scatter_into
+        several_zeros
     """,
+    "swept without gradients only": "max_pool1d_values",
     "no function of its own: softmax where all may be masked, and a mode of interpolate": """
         _safe_softmax upsample_lanczos2d_aa upsample_lanczos2d_aa_backward
     """,
