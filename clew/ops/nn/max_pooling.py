@@ -271,10 +271,8 @@ LINE_MAXIMA = Op("max_pool1d_values", kernel.line_maxima, non_differentiable="us
 def _needs_values_only(input: Tensor) -> bool:
     """Whether nobody asks where the maxima were: floats without a history to come."""
     state, kind = local.state, input._array.dtype
-    traced = (
-        state.intercept is not None or state.dual or (state.grad_enabled and input.requires_grad)
-    )
-    return not traced and kind.kind == "f" and kind.itemsize > 2
+    is_plain = state.intercept is None and not state.dual and kind.kind == "f"
+    return is_plain and kind.itemsize > 2 and not (input.requires_grad and state.grad_enabled)
 
 
 def _max_pool1d(
