@@ -149,8 +149,26 @@ def _extreme(ufunc: np.ufunc, self: np.ndarray, dims: Dims, keepdim: bool) -> np
         largest = extreme_of_rows(ufunc, self)
         if largest is not None:
             return as_new(largest[..., None]) if keepdim else largest
+    if self.dtype in dtypes.LOW_PRECISION and len(dims) == self.ndim and self.size:
+        extreme = _extreme_of_halves(ufunc, self)
+        return extreme.reshape((1,) * self.ndim) if keepdim else extreme
     result = fold(ufunc, orderable(self), dims, keepdim)
     return result if result.dtype is self.dtype else result.astype(self.dtype)
+
+
+def _extreme_of_halves(ufunc: np.ufunc, array: np.ndarray) -> np.ndarray:
+    """The extreme of all elements by their bits, which are ordered as magnitudes with a sign."""
+    bits = array.view(np.uint16)
+    infinity = np.asarray(np.inf).astype(array.dtype).view(np.uint16)
+    if (bits & np.uint16(0x7FFF)).max() > infinity:
+        return np.asarray(np.nan).astype(array.dtype)
+    if ufunc is np.maximum:
+        # As signed numbers, all that are negative come before the others, in the opposite order.
+        signed = array.view(np.int16)
+        found = signed.max()
+        return np.asarray(found if found >= 0 else signed.min()).view(array.dtype)
+    found = bits.max()
+    return np.asarray(found if found >= 0x8000 else bits.min()).view(array.dtype)
 
 
 def _shared_evenly(g: Tensor, self: Tensor, out: Tensor, dims: Dims, keepdim: bool) -> Tensor:
