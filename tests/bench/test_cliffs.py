@@ -87,6 +87,7 @@ NOT_SWEPT: dict[str, str] = {
         several_zeros
     """,
     "swept without gradients only": "max_pool1d_values",
+    "private": "_grouped_mm",
     "no function of its own: softmax where all may be masked, and a mode of interpolate": """
         _safe_softmax upsample_lanczos2d_aa upsample_lanczos2d_aa_backward
     """,
