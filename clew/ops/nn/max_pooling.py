@@ -263,16 +263,15 @@ def _check_line(
         raise errors.no_kernel("max_pool2d" if is_recorded else "max_pool1d_impl", input.dtype)
 
 
-# So many comparisons of whole rows take less time than looking for indices.
-_FEW_SHIFTS = 8
+_FEW_SHIFTS = 8  # comparisons of whole rows that take less time than looking for indices
 LINE_MAXIMA = Op("max_pool1d_values", kernel.line_maxima, non_differentiable="used without grad")
 
 
 def _needs_values_only(input: Tensor) -> bool:
     """Whether nobody asks where the maxima were: floats without a history to come."""
-    state, kind = local.state, input._array.dtype
-    is_plain = state.intercept is None and not state.dual and kind.kind == "f"
-    return is_plain and kind.itemsize > 2 and not (input.requires_grad and state.grad_enabled)
+    state, dtype = local.state, input.dtype
+    is_plain = state.intercept is None and not state.dual and dtype.is_floating_point
+    return is_plain and dtype.itemsize > 2 and not (input.requires_grad and state.grad_enabled)
 
 
 def _max_pool1d(
