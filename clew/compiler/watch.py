@@ -124,7 +124,7 @@ class Watch:
         if top in _PURE or top == "numpy" or top.startswith("namedtuple_"):
             self._harmless.add(number)
             return
-        if is_asked_by_library(frame):
+        if is_asked_by_library(frame) or _is_import(frame):
             return
         self.capture.refuse(f"{module}.{code.co_name} is called, which guards do not look through")
 
@@ -161,7 +161,9 @@ class Watch:
         if getattr(function, "__name__", "") not in HARMLESS:
             self.capture.readings.use_all()
         top = frame.f_globals.get("__name__", "?").partition(".")[0]
-        if self.capture.problem is None and top not in _PURE and not _is_pure(function):
+        if self.capture.problem is not None or top in _PURE or _is_pure(function):
+            return
+        if not _is_import(frame):
             name = getattr(function, "__qualname__", repr(function))
             self.capture.refuse(f"{name} is called, which a replay would not do")
 
@@ -190,6 +192,19 @@ def _is_pure(function: Any) -> bool:
         return True
     module = type(owner).__module__
     return module in _PURE_C or module in ("collections", "re")
+
+
+def _is_import(frame: types.FrameType) -> bool:
+    """Whether a frame runs because a module is imported: that is so once, compiled or not."""
+    asking: types.FrameType | None = frame
+    while asking is not None:
+        name = asking.f_globals.get("__name__", "")
+        if name.startswith("importlib."):
+            return True
+        if name == "clew.compiler.trace":
+            return False
+        asking = asking.f_back
+    return False
 
 
 def is_asked_by_library(frame: types.FrameType) -> bool:
