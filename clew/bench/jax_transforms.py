@@ -1,14 +1,10 @@
-"""The transforms of the benchmarks that JAX runs as well, written as its users write them.
-
-JAX is not needed for anything else, and the benchmark goes without where it is not installed.
-"""
+"""The transforms of the benchmarks that JAX runs as well, written as its users write them."""
 
 from collections.abc import Callable
 from typing import Any
 
 import clew
 from clew.bench.transforms import hessian_numbers, jacobian_numbers
-from clew.bench.workloads import Prepared, Workload
 
 
 def _numbers(draw: Callable[[Any], tuple[Any, ...]], jax: Any) -> list[Any]:
@@ -30,14 +26,4 @@ def _jacobian(jax: Any) -> Callable[[], Any]:
     return lambda: function(x).block_until_ready()
 
 
-_MAKERS = {"func/hessian200/call": _hessian, "func/jacrev100/call": _jacobian}
-
-
-def runs_in_jax(workload: Workload) -> bool:
-    return workload.id in _MAKERS
-
-
-def prepare_in_jax(workload: Workload, jax: Any) -> Prepared:
-    """A workload bound to JAX; what is timed is the compiled function."""
-    run = _MAKERS[workload.id](jax)
-    return Prepared(run, lambda: [float(abs(run()).sum())])
+MAKERS = {"func/hessian200/call": _hessian, "func/jacrev100/call": _jacobian}

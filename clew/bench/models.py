@@ -17,6 +17,21 @@ class Training:
     forward: Callable[[], Any]
     loss: Callable[[Any], Any]
     optimizer: Any
+    # The batch that it is trained on: inputs, then targets.
+    data: tuple[Any, ...]
+
+
+def train_step(training: Training) -> Callable[[], Any]:
+    """Clears the gradients, then forward, backward and optimizer; gives the loss."""
+
+    def step() -> Any:
+        training.optimizer.zero_grad()
+        value = training.loss(training.forward())
+        value.backward()
+        training.optimizer.step()
+        return value
+
+    return step
 
 
 def mlp(first: int, second: int, third: int, batch: int) -> Callable[[Any], Training]:
@@ -92,6 +107,7 @@ def gpt(
             lambda: model(x),
             lambda out: cross_entropy(out.view(-1, 65), y.view(-1)),
             optimizer,
+            (x, y),
         )
 
     return make
@@ -177,7 +193,7 @@ def vae(t: Any) -> Training:
         divergence = -0.5 * t.sum(1 + log - mean.pow(2) - log.exp())
         return functional.binary_cross_entropy(image, x, reduction="sum") + divergence
 
-    return Training(model, forward, loss, t.optim.Adam(model.parameters(), lr=1e-3))
+    return Training(model, forward, loss, t.optim.Adam(model.parameters(), lr=1e-3), (x,))
 
 
 def dqn(t: Any) -> Training:
@@ -192,13 +208,14 @@ def dqn(t: Any) -> Training:
         return nn.functional.smooth_l1_loss(out.gather(1, actions).squeeze(1), returns)
 
     optimizer = t.optim.Adam(model.parameters(), lr=1e-3)
-    return Training(model, lambda: model(states), loss, optimizer)
+    data = states, actions, returns
+    return Training(model, lambda: model(states), loss, optimizer, data)
 
 
 def _classifier(t: Any, model: Any, shape: tuple[int, ...], optimizer: Any) -> Training:
     x, y = t.randn(*shape), t.randint(0, 10, (shape[0],))
     cross_entropy = t.nn.functional.cross_entropy
-    return Training(model, lambda: model(x), lambda out: cross_entropy(out, y), optimizer)
+    return Training(model, lambda: model(x), lambda out: cross_entropy(out, y), optimizer, (x, y))
 
 
 MODELS: dict[str, Callable[[Any], Training]] = {

@@ -2,19 +2,21 @@
 
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from rich.table import Table
 
-from clew.bench.jax_transforms import runs_in_jax
-from clew.bench.runner import ENGINES, LISTED, OPTIONAL, Result
+from clew.bench.in_jax import runs_in_jax
+from clew.bench.runner import COMPILED_ENGINES, ENGINES, LISTED, OPTIONAL, Result
 from clew.bench.workloads import (
     BACKWARD,
     CALL,
     CHECKPOINTED_STEP,
     CLIFFS,
+    COMPILED_GROUP,
     DEFAULT_MODE,
+    FIRST,
     FORWARD,
     INFERENCE,
     NO_GRAD,
@@ -64,12 +66,17 @@ def ratio(result: Result, peer: str = "torch") -> float:
 
 
 def _round_ratios(result: Result, peer: str = "torch") -> list[float]:
-    return [a / b for a, b in zip(result.seconds["clew"], result.seconds[peer])]
+    return [a / b for a, b in zip(result.seconds[own_engine(result)], result.seconds[peer])]
 
 
-def ratio_spread(result: Result) -> tuple[float, float]:
+def own_engine(result: Result) -> str:
+    """The one of clew's engines that is compared with its peers."""
+    return COMPILED_ENGINES[0] if result.workload.group == COMPILED_GROUP else ENGINES[0]
+
+
+def ratio_spread(result: Result, peer: str = "torch") -> tuple[float, float]:
     """The middle half of the ratios of single rounds (with few rounds: all of them)."""
-    return _middle_half(_round_ratios(result))
+    return _middle_half(_round_ratios(result, peer))
 
 
 def _middle_half(ratios: list[float]) -> tuple[float, float]:
@@ -121,7 +128,7 @@ def results_table(results: Sequence[Result]) -> Table:
     for result in filter(is_shown, results):
         cells = list(_cells(result))
         if has_optional:
-            cells.append(_microseconds(result, OPTIONAL) if OPTIONAL in result.seconds else "")
+            cells.append(microseconds(result, OPTIONAL) if OPTIONAL in result.seconds else "")
         table.add_row(result.workload.name, _PASS[result.workload.mode], *cells)
     return table
 
@@ -136,7 +143,7 @@ def _cells(result: Result) -> Iterator[str]:
         if engine in result.errors:
             yield "[red]fails[/red]"
         else:
-            yield _microseconds(result, engine) if engine in result.seconds else ""
+            yield microseconds(result, engine) if engine in result.seconds else ""
     if result.errors:
         yield from ("", "")
         return
@@ -146,7 +153,7 @@ def _cells(result: Result) -> Iterator[str]:
     yield f"{low:.2f}..{high:.2f}"
 
 
-def _microseconds(result: Result, engine: str) -> str:
+def microseconds(result: Result, engine: str) -> str:
     value = median_us(result, engine)
     return f"{value:.2f}" if value < 100 else f"{value:.0f}"
 
@@ -154,17 +161,14 @@ def _microseconds(result: Result, engine: str) -> str:
 def summary_lines(results: Sequence[Result]) -> Iterator[str]:
     """The geometric mean of each group's ratios, then everything that went wrong, by name."""
     timed = [result for result in results if result.workload.is_timed]
-    for group, mode in dict.fromkeys(map(_kind, results)):
+    compared = [result for result in results if result.workload.mode != FIRST]
+    for group, mode in dict.fromkeys(map(_kind, compared)):
         value, words = (memory_ratio, "needs no more") if mode == PEAK else (ratio, "no slower")
-        ratios = [value(r) for r in results if r.ok and _kind(r) == (group, mode)]
-        if len(ratios) > 1:
-            mean = math.exp(statistics.fmean(map(math.log, ratios)))
-            met = sum(each <= 1.0 for each in ratios)
-            yield (
-                f"{group}, {mode}: geometric mean of clew/torch {mean:.2f}; "
-                f"clew {words} in {met} of {len(ratios)}"
-            )
-    yield from _with_optional(timed)
+        own = [r for r in compared if r.ok and _kind(r) == (group, mode)]
+        if len(own) > 1:
+            name = own_engine(own[0])
+            yield f"{group}, {mode}: {mean_line(f'{name}/torch', map(value, own), name, words)}"
+    yield from _with_optional(results)
     yield from _slowest(timed)
     yield from _comparisons(timed)
     for result in results:
@@ -174,21 +178,33 @@ def summary_lines(results: Sequence[Result]) -> Iterator[str]:
             yield f"the engines give different numbers in {result.workload.id}"
 
 
+def mean_line(what: str, ratios: Iterable[float], engine: str, words: str) -> str:
+    """The geometric mean of ratios, and how many of them are at 1 or below."""
+    ratios = list(ratios)
+    mean = math.exp(statistics.fmean(map(math.log, ratios)))
+    met = sum(each <= 1.0 for each in ratios)
+    return f"geometric mean of {what} {mean:.2f}; {engine} {words} in {met} of {len(ratios)}"
+
+
 def _with_optional(results: Sequence[Result]) -> Iterator[str]:
     """How clew compares with the peer that need not be there, or that it is not there."""
     for result in results:
-        if OPTIONAL in result.seconds and result.ok:
-            low, high = _middle_half(_round_ratios(result, OPTIONAL))
+        # The table of compiled steps has it.
+        is_told = result.workload.group == COMPILED_GROUP
+        if OPTIONAL in result.seconds and result.ok and not is_told:
+            low, high = ratio_spread(result, OPTIONAL)
             value = f"{ratio(result, OPTIONAL):.2f} ({low:.2f}..{high:.2f})"
             yield f"{result.workload.name}: clew/{OPTIONAL} {value}"
     names = [
         result.workload.name
         for result in results
-        if runs_in_jax(result.workload) and OPTIONAL not in {**result.seconds, **result.errors}
+        if runs_in_jax(result.workload)
+        and OPTIONAL not in {**result.seconds, **result.compile_seconds, **result.errors}
     ]
     if names:
+        listed = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
         yield (
-            f"{OPTIONAL} is not installed: {' and '.join(names)} would be compared with it, too "
+            f"{OPTIONAL} is not installed: {listed} would be compared with it, too "
             f"(pip install {OPTIONAL})"
         )
 
@@ -244,7 +260,7 @@ def as_json(results: Sequence[Result], settings: dict[str, Any]) -> dict[str, An
 
 
 def _result_json(result: Result) -> dict[str, Any]:
-    is_compared = bool(result.seconds) and not result.errors
+    is_compared = {own_engine(result), "torch"} <= set(result.seconds) and not result.errors
     return {
         "id": result.workload.id,
         "seconds": result.seconds,
@@ -252,6 +268,7 @@ def _result_json(result: Result) -> dict[str, Any]:
         "ratio": ratio(result) if is_compared else None,
         "ratio_spread": ratio_spread(result) if is_compared else None,
         "step_mib": result.step_mib,
+        "compile_seconds": result.compile_seconds,
         "errors": result.errors,
         "answers_differ": result.answers_differ,
     }

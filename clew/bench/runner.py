@@ -7,21 +7,26 @@ import select
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
-from clew.bench.jax_transforms import runs_in_jax
-from clew.bench.workloads import CLIFFS, Workload
+from clew.bench.compiled import COMPILERS
+from clew.bench.in_jax import runs_in_jax
+from clew.bench.processors import on_processors, some_processors
+from clew.bench.workloads import CLIFFS, COMPILE_TIME, COMPILED_GROUP, PEAK, Workload
 
 ENGINES = ("clew", "torch")
-# Compared with where it is installed, in the few workloads that are written for it, too.
+# Compared with where it is installed, in the workloads that are written for it, too.
 OPTIONAL = "jax"
+# Of the whole steps that are compiled; the first one is compared with the others.
+COMPILED_ENGINES = ("clew.compile", "clew", "torch", "torch.compile", OPTIONAL)
 
 # float32, with sums in another order: what two right answers may differ by.
 RELATIVE_TOLERANCE = 1e-4
@@ -35,6 +40,9 @@ LONG_CALL = 0.5
 
 # Peaks of memory differ from process to process, by how free memory happens to lie.
 PEAK_PROCESSES = 3
+
+# Where the compilers keep code from process to process.
+CODE_CACHES = ("CLEW_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "JAX_COMPILATION_CACHE_DIR")
 
 
 class BenchError(Exception):
@@ -51,6 +59,8 @@ class Result:
     answers_differ: bool = False
     # Where memory is measured: MiB that steps need, by engine.
     step_mib: dict[str, float] = field(default_factory=dict)
+    # Of first calls: seconds of compilation, with an empty code cache and in a second process.
+    compile_seconds: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -60,22 +70,25 @@ class Result:
 class EngineProcess:
     """A worker process, asked one thing at a time."""
 
-    def __init__(self, engine: str, threads: int) -> None:
+    def __init__(self, engine: str, threads: int, processors: Set[int] | None = None) -> None:
+        """It may use only these processors, or all."""
         self.engine = engine
+        self.processors = processors
         limits = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
         self.environment = {**os.environ, **dict.fromkeys(limits, str(threads))}
-        # XLA takes all processors that it may use; this is its only switch.
+        # XLA takes all processors that it may use, or one.
         self.environment["XLA_FLAGS"] = f"--xla_cpu_multi_thread_eigen={threads > 1}".lower()
         self._start()
 
     def _start(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "clew.bench.worker", self.engine],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=self.environment,
-        )
+        with on_processors(self.processors):
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "clew.bench.worker", self.engine],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                env=self.environment,
+            )
         self.version: str = self._receive()["ready"]
 
     def ask(self, limit: float | None = None, **request: Any) -> dict[str, Any]:
@@ -133,6 +146,15 @@ class EngineProcess:
         self._process.stdout.close()
 
 
+def engines_of(workload: Workload) -> tuple[str, ...]:
+    """The engines that a workload is measured in, if they are installed."""
+    if workload.group == COMPILED_GROUP:
+        return COMPILED_ENGINES if runs_in_jax(workload) else COMPILED_ENGINES[:-1]
+    if workload.group == COMPILE_TIME:
+        return COMPILERS
+    return (*ENGINES, OPTIONAL) if runs_in_jax(workload) else ENGINES
+
+
 def check_engines() -> None:
     """Raise BenchError when an engine to compare with is not installed."""
     if find_spec("torch") is None:
@@ -153,6 +175,8 @@ def run_together(
         _prepared(workload, engines, round_seconds)
         if workload.is_timed
         else peaks(workload, engines, min(rounds, PEAK_PROCESSES))
+        if workload.mode == PEAK
+        else compile_times(workload, engines, min(rounds, PEAK_PROCESSES))
         for workload in workloads
     ]
     turns = [
@@ -219,7 +243,7 @@ def _prepared(workload: Workload, engines: Sequence[EngineProcess], round_second
     result = Result(workload)
     answers = []
     for engine in engines:
-        if engine.engine == OPTIONAL and not runs_in_jax(workload):
+        if engine.engine not in engines_of(workload):
             continue
         reply = engine.ask(do="prepare", id=workload.id, seconds=round_seconds)
         if "error" in reply:
@@ -240,13 +264,40 @@ def peaks(workload: Workload, engines: Sequence[EngineProcess], processes: int) 
     program, models = (folder / "peak.py").read_text(), str(folder / "models.py")
     answers = []
     for engine in engines:
-        if engine.engine != OPTIONAL:
+        if engine.engine in engines_of(workload):
             command = ["-c", program, engine.engine, models, workload.name]
             found = [_from_new_process(workload, engine, command) for _ in range(processes)]
             result.step_mib[engine.engine] = statistics.median(each["mib"] for each in found)
             answers.append(found[0]["answer"])
     result.answers_differ = not all(_agree(answers[0], other) for other in answers[1:])
     return result
+
+
+def compile_times(workload: Workload, engines: Sequence[EngineProcess], processes: int) -> Result:
+    """What first calls of compiled steps take beyond calls without compilation, medians."""
+    result = Result(workload)
+    for engine in engines:
+        if engine.engine not in engines_of(workload):
+            continue
+        try:
+            pairs = [_cold_and_cached(workload, engine) for _ in range(processes)]
+        except BenchError as error:
+            result.errors[engine.engine] = str(error)
+        else:
+            cold, cached = (statistics.median(each) for each in zip(*pairs))
+            result.compile_seconds[engine.engine] = cold, cached
+    return result
+
+
+def _cold_and_cached(workload: Workload, engine: EngineProcess) -> tuple[float, float]:
+    """Of two processes, one after the other, with a folder for compiled code that is new."""
+    command = ["-m", "clew.bench.first_calls", engine.engine, workload.name]
+    with tempfile.TemporaryDirectory() as folder:
+        cache = {name: f"{folder}/{name}" for name in CODE_CACHES}
+        # Else JAX keeps only what took a second.
+        cache["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+        cold, cached = (_from_new_process(workload, engine, command, cache) for _ in range(2))
+    return cold["seconds"], cached["seconds"]
 
 
 def _step_mib(workload: Workload, engine: EngineProcess) -> float:
@@ -258,13 +309,17 @@ def _step_mib(workload: Workload, engine: EngineProcess) -> float:
 
 
 def _from_new_process(
-    workload: Workload, engine: EngineProcess, command: list[str]
+    workload: Workload,
+    engine: EngineProcess,
+    command: list[str],
+    changes: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """What a fresh process finds: memory that others used before would hide what is measured."""
-    whole = [sys.executable, *command]
-    done = subprocess.run(whole, stdout=subprocess.PIPE, text=True, env=engine.environment)
+    whole, environment = [sys.executable, *command], {**engine.environment, **changes}
+    with on_processors(engine.processors):
+        done = subprocess.run(whole, stdout=subprocess.PIPE, text=True, env=environment)
     if done.returncode:
-        raise BenchError(f"the memory of {workload.id} could not be measured in {engine.engine}")
+        raise BenchError(f"{workload.id} could not be measured in {engine.engine}")
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
@@ -285,12 +340,14 @@ def run_benchmark(
 ) -> tuple[list[Result], dict[str, str]]:
     """All results, and the version of each engine; `on_results` gets results as they come."""
     check_engines()
-    names = [*ENGINES]
-    if find_spec(OPTIONAL) is not None and any(map(runs_in_jax, workloads)):
-        names.append(OPTIONAL)
+    names = list(dict.fromkeys(name for each in workloads for name in engines_of(each)))
+    if OPTIONAL in names and find_spec(OPTIONAL) is None:
+        names.remove(OPTIONAL)
+    # JAX has as many threads as processors. With it, all engines share as many as asked for.
+    processors = some_processors(threads) if OPTIONAL in names else None
     results: list[Result] = []
     with ExitStack() as stack:
-        engines = [stack.enter_context(EngineProcess(name, threads)) for name in names]
+        engines = [stack.enter_context(EngineProcess(name, threads, processors)) for name in names]
         for _, group in groupby(workloads, lambda workload: workload.turns):
             together = list(group)
             if together[0].group == CLIFFS:

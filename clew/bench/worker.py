@@ -1,6 +1,7 @@
 """One engine in one process: answers requests, one JSON object a line, until its input ends.
 
-Started as `python -m clew.bench.worker ENGINE`. The requests:
+Started as `python -m clew.bench.worker ENGINE`; an engine is a library (`torch`), or its compiler
+(`torch.compile`). The requests:
 
     {"do": "prepare", "id": WORKLOAD, "seconds": S}  ->  {"answer": [...], "calls": N, "took": T}
     {"do": "round", "id": WORKLOAD}                  ->  {"seconds": seconds of one call}
@@ -20,8 +21,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from clew.bench.jax_transforms import prepare_in_jax
-from clew.bench.workloads import WORKLOADS, Prepared, prepare
+from clew.bench.in_jax import prepare_in_jax
+from clew.bench.workloads import WORKLOADS, Prepared, Workload, prepare
 
 Clock = Callable[[], float]
 
@@ -30,7 +31,9 @@ class Worker:
     """An engine's module, and the prepared workloads with their numbers of calls."""
 
     def __init__(self, engine: str) -> None:
-        self.module = importlib.import_module(engine)
+        library, _, compiler = engine.partition(".")
+        self.module = importlib.import_module(library)
+        self.is_compiling = bool(compiler)
         self.prepared: dict[str, tuple[Prepared, int, Clock]] = {}
 
     def handle(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -42,9 +45,13 @@ class Worker:
             return {}
         return self.time_round(request["id"])
 
+    def bound(self, workload: Workload, is_compiling: bool) -> Prepared:
+        if self.module.__name__ == "jax":
+            return prepare_in_jax(workload, self.module)
+        return prepare(workload, self.module, is_compiling)
+
     def prepare(self, workload_id: str, seconds: float, clock: Clock) -> dict[str, Any]:
-        bind = prepare_in_jax if self.module.__name__ == "jax" else prepare
-        prepared = bind(WORKLOADS[workload_id], self.module)
+        prepared = self.bound(WORKLOADS[workload_id], self.is_compiling)
         answer = prepared.answer()
         # The first call may compile.
         prepared.run()

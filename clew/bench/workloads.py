@@ -8,7 +8,8 @@ from typing import Any
 
 from clew.bench.cliffs import cases
 from clew.bench.cliffs.inputs import tensors_of
-from clew.bench.models import CHECKPOINTED, MODELS, NETWORKS
+from clew.bench.compiled import COMPILED, FIRST_CALLS, compiled_steps
+from clew.bench.models import CHECKPOINTED, MODELS, NETWORKS, train_step
 from clew.bench.start import STARTS
 from clew.bench.sweep import SWEEP
 from clew.bench.transforms import TRANSFORMS
@@ -18,11 +19,17 @@ BACKWARD = "forward+backward"
 STEP = "step"
 CALL = "call"
 PEAK = "peak"
+FIRST = "first calls"
 PLAIN_STEP, CHECKPOINTED_STEP = "kept", "checkpointed"
 DEFAULT_MODE, NO_GRAD, INFERENCE = "default", "no_grad", "inference_mode"
 
-# The group that is run only if it is asked for: it has thousands of workloads.
-CLIFFS = "cliffs"
+# The groups that are run only if they are asked for. The first has thousands of workloads, and
+# those of compilers take minutes before anything is measured.
+CLIFFS, COMPILED_GROUP, COMPILE_TIME = "cliffs", "compiled", "compile_time"
+ASKED_FOR = (CLIFFS, COMPILED_GROUP, COMPILE_TIME)
+
+# So many losses of train steps are compared between the engines.
+ANSWERS = 3
 
 STEPS = (STEP, PLAIN_STEP, CHECKPOINTED_STEP)
 GRAD_MODES = (DEFAULT_MODE, NO_GRAD, INFERENCE)
@@ -38,8 +45,8 @@ class Workload:
 
     For `forward` and `forward+backward` it is a function of float32 tensors of these shapes; for
     the grad modes and the train steps it is a `Training`, which has data of its own; for `call` it
-    is a function without arguments. For `peak` a process of its own makes the network that
-    has this name.
+    is a function without arguments. For `peak` and for first calls a process of its own makes the
+    network that has this name.
     """
 
     group: str
@@ -64,7 +71,7 @@ class Workload:
 
     @property
     def is_timed(self) -> bool:
-        return self.mode != PEAK
+        return self.mode not in (PEAK, FIRST)
 
     @property
     def measures_memory(self) -> bool:
@@ -80,8 +87,10 @@ class Prepared:
     answer: Callable[[], list[float]]
 
 
-def prepare(workload: Workload, t: Any) -> Prepared:
+def prepare(workload: Workload, t: Any, is_compiling: bool = False) -> Prepared:
     """Bind `workload` to the torch-like module `t`, on the same numbers for every engine."""
+    if workload.group == COMPILED_GROUP:
+        return _prepare_compiled(workload, t, is_compiling)
     if workload.mode in STEPS:
         return _prepare_training(workload, t)
     if workload.mode in GRAD_MODES:
@@ -144,16 +153,21 @@ def _made(make: Maker, t: Any) -> Any:
 def _prepare_training(workload: Workload, t: Any) -> Prepared:
     """One train step: clear the gradients, forward, backward, optimizer; weights by the seed."""
     t.manual_seed(0)
-    training = workload.make(t)
+    step = train_step(workload.make(t))
+    return Prepared(step, lambda: [float(step().detach()) for _ in range(ANSWERS)])
 
-    def step() -> Any:
-        training.optimizer.zero_grad()
-        value = training.loss(training.forward())
-        value.backward()
-        training.optimizer.step()
-        return value
 
-    return Prepared(step, lambda: [float(step().detach()) for _ in range(3)])
+def _prepare_compiled(workload: Workload, t: Any, is_compiling: bool) -> Prepared:
+    """A whole step, compiled or as it is written."""
+    step = answering = workload.make(t)
+    if is_compiling:
+        step, answering = compiled_steps(workload.name, step, t)
+
+    def answer() -> list[float]:
+        found = [each for _ in range(ANSWERS) for each in answering()]
+        return [float(each.detach().double().abs().sum()) for each in found]
+
+    return Prepared(step, answer)
 
 
 def _prepare_inference(workload: Workload, t: Any) -> Prepared:
@@ -287,10 +301,12 @@ def _all_workloads() -> tuple[Workload, ...]:
         for case in cases()
         for mode in (FORWARD, BACKWARD)
     ]
+    compiled = [Workload(COMPILED_GROUP, name, STEP, make, ()) for name, make in COMPILED.items()]
+    first = [Workload(COMPILE_TIME, name, FIRST, COMPILED[name], ()) for name in FIRST_CALLS]
     starts = [Workload("start", name, CALL, make, ()) for name, make in STARTS.items()]
     return (
         *small, *training, *inference, *modes, *checkpoint, *transforms, *sweep, *starts, *memory,
-        *cliffs,
+        *cliffs, *compiled, *first,
     )  # fmt: skip
 
 

@@ -3,12 +3,14 @@
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress
+from rich.table import Table
 
+from clew.bench.compiled_report import compile_time_table, compiled_lines, compiled_table
 from clew.bench.report import (
     as_json,
     is_shown,
@@ -18,7 +20,21 @@ from clew.bench.report import (
     summary_lines,
 )
 from clew.bench.runner import BenchError, Result, run_benchmark
-from clew.bench.workloads import CLIFFS, WORKLOADS, Workload
+from clew.bench.workloads import (
+    ASKED_FOR,
+    CLIFFS,
+    COMPILE_TIME,
+    COMPILED_GROUP,
+    WORKLOADS,
+    Workload,
+)
+
+# The groups with tables of their own.
+_TABLES: dict[str, Callable[[Sequence[Result]], Table]] = {
+    COMPILED_GROUP: compiled_table,
+    COMPILE_TIME: compile_time_table,
+    "memory": memory_table,
+}
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -41,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     workloads = [
         w
         for w in WORKLOADS.values()
-        if args.filter in w.id and (w.group != CLIFFS or CLIFFS in args.filter)
+        if args.filter in w.id and (w.group not in ASKED_FOR or w.group in args.filter)
     ]
     args.rounds = args.rounds if args.rounds is not None else 5 if CLIFFS in args.filter else 11
     args.round_ms = args.round_ms or (2.0 if CLIFFS in args.filter else 10.0)
@@ -61,12 +77,11 @@ def run(args: argparse.Namespace) -> int:
         return 2
 
     console = Console()
-    timed = [result for result in results if result.workload.is_timed]
-    untimed = [result for result in results if not result.workload.is_timed]
-    for shown, table in ((timed, results_table), (untimed, memory_table)):
+    for table in dict.fromkeys((results_table, *_TABLES.values())):
+        shown = [r for r in results if _TABLES.get(r.workload.group, results_table) is table]
         if shown:
             console.print(table(shown))
-    for line in summary_lines(results):
+    for line in (*compiled_lines(results), *summary_lines(results)):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     if args.json is not None:
         settings = {

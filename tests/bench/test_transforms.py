@@ -9,7 +9,7 @@ import torch
 from rich.console import Console
 
 import clew
-from clew.bench.jax_transforms import prepare_in_jax, runs_in_jax
+from clew.bench.in_jax import prepare_in_jax, runs_in_jax
 from clew.bench.report import results_table, summary_lines
 from clew.bench.runner import Result, run_together
 from clew.bench.workloads import WORKLOADS, prepare
