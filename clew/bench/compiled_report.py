@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from rich.console import Group
 from rich.table import Table
 
 from clew.bench.compiled import COMPILERS
@@ -19,22 +20,30 @@ def fastest_peer(result: Result) -> str | None:
     return min(ran, key=lambda engine: median_us(result, engine), default=None)
 
 
-def compiled_table(results: Sequence[Result]) -> Table:
-    table = Table(
-        title="Whole steps, median µs",
+def compiled_table(results: Sequence[Result]) -> Group:
+    """Two tables, which are narrow enough for a terminal: times, and ratios of them."""
+    times = Table(title="Whole steps, median µs", title_justify="left")
+    engines = [e for e in COMPILED_ENGINES if any(e in (*r.seconds, *r.errors) for r in results)]
+    _add_columns(times, *engines)
+    ratios = Table(
+        title=f"{_OWN} by its peers",
         title_justify="left",
-        caption=f"by ...: median of the ratios of {_OWN} and a peer in single rounds; in brackets, "
-        "their middle half",
+        caption="medians of the ratios of single rounds; spread: their middle half",
         caption_justify="left",
     )
-    engines = [e for e in COMPILED_ENGINES if any(e in (*r.seconds, *r.errors) for r in results)]
-    table.add_column("step", no_wrap=True)
-    for heading in (*engines, "by the fastest peer", "by torch"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    _add_columns(ratios, "fastest peer", "by it", "spread", "by torch", "spread", "by clew")
     for result in results:
-        cells = [_time(result, engine) for engine in engines]
-        table.add_row(result.workload.name, *cells, *_ratios(result))
-    return table
+        times.add_row(result.workload.name, *(_time(result, engine) for engine in engines))
+        fastest = fastest_peer(result)
+        cells = [*_ratio(result, fastest), *_ratio(result, "torch"), _ratio(result, "clew")[0]]
+        ratios.add_row(result.workload.name, fastest or "", *cells)
+    return Group(times, ratios)
+
+
+def _add_columns(table: Table, *headings: str) -> None:
+    table.add_column("step", no_wrap=True)
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
 
 
 def _time(result: Result, engine: str) -> str:
@@ -43,33 +52,26 @@ def _time(result: Result, engine: str) -> str:
     return microseconds(result, engine) if engine in result.seconds else ""
 
 
-def _ratios(result: Result) -> Iterator[str]:
-    fastest = fastest_peer(result)
-    for peer in (fastest, "torch"):
-        if result.answers_differ:
-            yield "[red]differ[/red]"
-        elif peer is None or not {_OWN, peer} <= set(result.seconds):
-            yield ""
-        else:
-            value, (low, high) = ratio(result, peer), ratio_spread(result, peer)
-            color = "green" if value <= 1.0 else "yellow"
-            name = f"{peer} " if peer is fastest else ""
-            yield f"{name}[{color}]{value:.2f}[/{color}] ({low:.2f}..{high:.2f})"
+def _ratio(result: Result, peer: str | None) -> tuple[str, str]:
+    """The ratio by a peer and its spread, where both ran."""
+    if result.answers_differ:
+        return "[red]differ[/red]", ""
+    if peer is None or not {_OWN, peer} <= set(result.seconds):
+        return "", ""
+    value, (low, high) = ratio(result, peer), ratio_spread(result, peer)
+    color = "green" if value <= 1.0 else "yellow"
+    return f"[{color}]{value:.2f}[/{color}]", f"{low:.2f}..{high:.2f}"
 
 
 def compile_time_table(results: Sequence[Result]) -> Table:
     table = Table(
         title="Seconds that first calls take beyond usual ones",
         title_justify="left",
-        caption="empty: no compiled code on the disk; filled: a second process, with that of the "
-        "first",
+        caption="first with no compiled code on the disk; cached: in a second process",
         caption_justify="left",
     )
     engines = [e for e in COMPILERS if any(e in {**r.compile_seconds, **r.errors} for r in results)]
-    table.add_column("step", no_wrap=True)
-    for engine in engines:
-        for cache in ("empty", "filled"):
-            table.add_column(f"{engine}, {cache}", justify="right")
+    _add_columns(table, *(part for engine in engines for part in (engine, "cached")))
     for result in results:
         cells: list[str] = []
         for engine in engines:

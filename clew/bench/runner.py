@@ -169,10 +169,11 @@ def run_together(
     engines: Sequence[EngineProcess],
     rounds: int,
     round_seconds: float,
+    cpu: bool = False,
 ) -> list[Result]:
-    """Measure workloads that take turns: all in every round."""
+    """Measure workloads that take turns: all in every round. With `cpu`, processor time."""
     results = [
-        _prepared(workload, engines, round_seconds)
+        _prepared(workload, engines, round_seconds, cpu)
         if workload.is_timed
         else peaks(workload, engines, min(rounds, PEAK_PROCESSES))
         if workload.mode == PEAK
@@ -239,13 +240,15 @@ def _is_settled(result: Result, rounds: int) -> bool:
     return least["clew"] / least["torch"] < LISTED / 2 or spent > LONG_CALL
 
 
-def _prepared(workload: Workload, engines: Sequence[EngineProcess], round_seconds: float) -> Result:
+def _prepared(
+    workload: Workload, engines: Sequence[EngineProcess], round_seconds: float, cpu: bool
+) -> Result:
     result = Result(workload)
     answers = []
     for engine in engines:
         if engine.engine not in engines_of(workload):
             continue
-        reply = engine.ask(do="prepare", id=workload.id, seconds=round_seconds)
+        reply = engine.ask(do="prepare", id=workload.id, seconds=round_seconds, cpu=cpu)
         if "error" in reply:
             result.errors[engine.engine] = reply["error"]
             continue
@@ -336,6 +339,7 @@ def run_benchmark(
     rounds: int,
     round_seconds: float,
     threads: int,
+    cpu: bool,
     on_results: Callable[[Sequence[Result]], None],
 ) -> tuple[list[Result], dict[str, str]]:
     """All results, and the version of each engine; `on_results` gets results as they come."""
@@ -353,7 +357,7 @@ def run_benchmark(
             if together[0].group == CLIFFS:
                 found = [screen(each, engines, rounds, round_seconds) for each in together]
             else:
-                found = run_together(together, engines, rounds, round_seconds)
+                found = run_together(together, engines, rounds, round_seconds, cpu)
             results += found
             on_results(found)
     return results, {engine.engine: engine.version for engine in engines}

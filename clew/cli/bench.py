@@ -6,9 +6,8 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import MofNCompleteColumn, Progress
-from rich.table import Table
 
 from clew.bench.compiled_report import compile_time_table, compiled_lines, compiled_table
 from clew.bench.report import (
@@ -30,7 +29,7 @@ from clew.bench.workloads import (
 )
 
 # The groups with tables of their own.
-_TABLES: dict[str, Callable[[Sequence[Result]], Table]] = {
+_TABLES: dict[str, Callable[[Sequence[Result]], RenderableType]] = {
     COMPILED_GROUP: compiled_table,
     COMPILE_TIME: compile_time_table,
     "memory": memory_table,
@@ -48,6 +47,11 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     # One by default: tensors this small gain nothing from more, and an engine that spins while its
     # threads wait would lose to the other for reasons that are not the workload's.
     parser.add_argument("--threads", type=int, default=1, help="threads of each engine (default 1)")
+    parser.add_argument(
+        "--cpu",
+        action="store_true",
+        help="count processor time of all threads: for one thread on a machine with other work",
+    )
     parser.add_argument("--json", type=Path, help="also write all the numbers to this file")
     parser.set_defaults(run=run)
 
@@ -89,6 +93,7 @@ def run(args: argparse.Namespace) -> int:
             "rounds": args.rounds,
             "round_ms": args.round_ms,
             "threads": args.threads,
+            "cpu": args.cpu,
         }
         args.json.write_text(json.dumps(as_json(results, settings), indent=1) + "\n")
         console.print(f"Numbers: {args.json.resolve()}", soft_wrap=True, highlight=False)
@@ -124,6 +129,7 @@ def _measure(
                 rounds=args.rounds,
                 round_seconds=args.round_ms / 1e3,
                 threads=args.threads,
+                cpu=args.cpu,
                 on_results=note,
             )
         except KeyboardInterrupt:

@@ -14,7 +14,7 @@ from clew.bench.report import results_table, summary_lines
 from clew.bench.runner import Result, run_together
 from clew.bench.workloads import WORKLOADS, prepare
 
-IN_JAX = [workload for workload in WORKLOADS.values() if runs_in_jax(workload)]
+IN_JAX = [each for each in WORKLOADS.values() if each.group == "func" and runs_in_jax(each)]
 ELSEWHERE = WORKLOADS["func/mlp_b64/call"]
 
 
