@@ -46,9 +46,11 @@ _IMPURE = frozenset({
 })  # fmt: skip
 _PLAIN_TYPES = (
     bool, int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset, slice,
-    range, type, property, np.ndarray, np.generic, np.dtype, types.GeneratorType,
+    range, type, property, np.ndarray, np.generic, np.dtype, np.ufunc, types.GeneratorType,
     types.MappingProxyType, memoryview,
 )  # fmt: skip
+# The packages that the library is built on.
+_FOUNDATIONS = frozenset({"llvmlite", "ml_dtypes", "numpy", "threadpoolctl"})
 _GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
@@ -194,6 +196,10 @@ def _is_pure(function: Any) -> bool:
     return module in _PURE_C or module in ("collections", "re")
 
 
+def _is_foundation(module: str | None) -> bool:
+    return is_standard(module) or (module or "").partition(".")[0] in _FOUNDATIONS
+
+
 def _is_import(frame: types.FrameType) -> bool:
     """Whether a frame runs because a module is imported: that is so once, compiled or not."""
     asking: types.FrameType | None = frame
@@ -208,9 +214,9 @@ def _is_import(frame: types.FrameType) -> bool:
 
 
 def is_asked_by_library(frame: types.FrameType) -> bool:
-    """Whether a frame is the library's, or of the standard library on its behalf."""
+    """Whether a frame is the library's, or of a package that it is built on, on its behalf."""
     asking: types.FrameType | None = frame
-    while asking is not None and is_standard(asking.f_globals.get("__name__")):
+    while asking is not None and _is_foundation(asking.f_globals.get("__name__")):
         asking = asking.f_back
     return asking is not None and is_library(asking)
 
