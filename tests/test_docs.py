@@ -16,7 +16,7 @@ from tests import import_graph
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [
     "README.md", "docs/architecture.md", "docs/doctor.md", "docs/func.md", "docs/saving.md",
-    "docs/gallery.md",
+    "docs/gallery.md", "docs/compile.md",
 ]  # fmt: skip
 TEXTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 

@@ -289,7 +289,7 @@ class Capture(KnownValues):
             self.leaves[id(leaf)] = leaf
             self.grad_before.setdefault(id(leaf), have is not None)
         if have is not None and new is have:
-            self.wrote(have._storage, version)
+            self.wrote(have._storage, version, counts_itself=True)
             outputs: tuple[Value | None, ...] = ()
         else:
             outputs = self.results((new,), ())

@@ -45,8 +45,8 @@ class KnownValues(Interceptor):
         self.leaves: dict[int, Tensor] = {}
         # For leaves that get a gradient: whether they had one before. None: it is cleared first.
         self.grad_before: dict[int, bool | None] = {}
-        # The memory of these gradients, and what they are like.
-        self.grads_before: dict[int, tuple[Any, tuple[Any, ...]]] = {}
+        # The memory of these gradients, what they are like, and which storage they have.
+        self.grads_before: dict[int, tuple[Any, tuple[Any, ...], int]] = {}
         self.state_tensors: dict[int, Tensor] = {}
         # The arguments by identity.
         self.places: dict[int, int] = {}
@@ -82,7 +82,7 @@ class KnownValues(Interceptor):
         self.follow(tensor._storage, before=True)
         grad = tensor._grad
         if grad is not None:
-            self.grads_before[id(tensor)] = grad._array, likeness(grad)
+            self.grads_before[id(tensor)] = grad._array, likeness(grad), id(grad._storage)
         if grad is not None and id(grad._array) not in self.values:
             alias = self._overlapping(grad._array)
             self.put(grad._array, self.graph.new_value(grad._array, GRAD, source, alias))
@@ -180,12 +180,13 @@ class KnownValues(Interceptor):
             self.made.append(weakref.ref(out))
         return tuple(values)
 
-    def wrote(self, storage: Storage, before: int) -> None:
+    def wrote(self, storage: Storage, before: int, counts_itself: bool = False) -> None:
         """A captured write: its part in the storage's version is explained."""
         record = self.storages.get(id(storage))
         if record is not None:
             record.version += storage.version - before
-            record.captured += storage.version - before
+            if not counts_itself:
+                record.captured += storage.version - before
 
     def holder(self, leaf: Tensor) -> Tensor | int:
         """A tensor as instructions refer to it: an argument by its place."""

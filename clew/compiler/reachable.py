@@ -39,6 +39,7 @@ MOST_BYTES = 1 << 20
 # Bookkeeping of the library, which changes without meaning anything.
 _UNSEEN = frozenset({
     "_owner", "_path", "_parameters", "_buffers", "_modules", "_compiled_call_impl",
+    "_non_persistent_buffers_set",
 })  # fmt: skip
 _REGISTRIES = ("_parameters", "_buffers", "_modules")
 _GLOBAL_HOOKS = [
@@ -126,7 +127,7 @@ class Reached(Guards):
         for key, each in own.items():
             if key in _UNSEEN:
                 continue
-            if key.endswith("_hooks") or key.startswith("_backward"):
+            if "_hooks" in key or key.startswith("_backward"):
                 if each is not None:
                     self.counted(each, f"{path}.{key}")
                     for hook in each.values():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,7 +13,7 @@ from clew import observer
 from clew.backend import dtypes
 from clew.backend import random as streams
 from clew.compiler.capture import Capture
-from clew.compiler.graph import CALL, GRAD, INPUT, STATE, Value
+from clew.compiler.graph import CALL, GRAD, INPUT, STATE, Instruction, Value
 from clew.compiler.joint import Again, CompiledNode, Joint, capture_backward
 from clew.compiler.library_events import LibraryEvents
 from clew.compiler.passes import optimize
@@ -20,7 +21,7 @@ from clew.compiler.program import Mismatch, Program
 from clew.compiler.reachable import Reached, TooMuch
 from clew.compiler.read_numbers import plain
 from clew.compiler.results import Output, escaped, is_made_by_call, is_same_tree, outputs_of
-from clew.compiler.side_effects import likeness, root_of
+from clew.compiler.side_effects import Clear, likeness, root_of
 from clew.compiler.watch import Watch
 from clew.core import interception, module_changes
 from clew.core.state import local
@@ -69,10 +70,16 @@ class Trace:
         self.may_fail = any(each.may_mismatch for each in graph.instructions)
         self.is_random = any(each.is_random for each in graph.instructions)
         self.leaves = list(capture.leaves.values())
-        self.has_calls = any(each.kind == CALL for each in graph.instructions)
-        places = {id(tensor._storage): place for place, tensor in enumerate(tensors)}
-        self.bumps: list[tuple[Storage | int, int]] = [
-            (places.get(key, record.storage), record.captured)
+        self.has_calls = any(map(_is_final, graph.instructions))
+        storage_of: dict[int, Callable[[Sequence[Tensor]], Storage]] = {}
+        for tensor in (*capture.state_tensors.values(), *tensors):
+            holder = capture.holder(tensor)
+            storage_of[id(tensor._storage)] = functools.partial(_storage_of, holder)
+            grad = capture.grads_before.get(id(tensor))
+            if grad is not None:
+                storage_of[grad[2]] = functools.partial(_grad_storage_of, holder)
+        self.bumps = [
+            (storage_of[key], record.captured)
             for key, record in capture.storages.items()
             if key in capture.before and record.captured
         ]
@@ -109,10 +116,10 @@ class Trace:
 
     def fails_late(self) -> bool:
         """Whether a replay might notice that it is the wrong one when it is too late."""
-        kinds = [each.kind == CALL for each in self.graph.instructions]
-        if True not in kinds:
+        final = [_is_final(each) for each in self.graph.instructions]
+        if True not in final:
             return False
-        return any(each.may_mismatch for each in self.graph.instructions[kinds.index(True) :])
+        return any(each.may_mismatch for each in self.graph.instructions[final.index(True) :])
 
     # -- replaying -------------------------------------------------------------------------------
 
@@ -182,10 +189,7 @@ class Trace:
 
     def _writes(self, tensors: Sequence[Tensor]) -> list[tuple[Storage, int]]:
         """How often the program writes to which memory."""
-        found = [
-            (tensors[holder]._storage if isinstance(holder, int) else holder, count)
-            for holder, count in self.bumps
-        ]
+        found = [(storage_of(tensors), count) for storage_of, count in self.bumps]
         return [(storage, count) for storage, count in found if storage is not INFERENCE]
 
     def _node(
@@ -248,6 +252,7 @@ class Trace:
     ) -> Callable[[], None]:
         """A function that puts back what the program may have written before it noticed."""
         grads = [(leaf, leaf._grad) for leaf in (*self.leaves, *tensors) if leaf._requires_grad]
+        versions = [(grad._storage, grad._storage.version) for _, grad in grads if grad is not None]
         stream = streams.default_generator.get_state() if self.is_random else None
 
         def undo() -> None:
@@ -255,10 +260,27 @@ class Trace:
                 array[...] = copy
             for leaf, grad in grads:
                 leaf._grad = grad
+            for storage, version in versions:
+                storage.version = version
             if stream is not None:
                 streams.default_generator.set_state(stream)
 
         return undo
+
+
+def _is_final(instruction: Instruction) -> bool:
+    """Whether an instruction cannot be taken back: steps cannot, dropped gradients can."""
+    return instruction.kind == CALL and not isinstance(instruction.detail, Clear)
+
+
+def _storage_of(holder: Tensor | int, tensors: Sequence[Tensor]) -> Storage:
+    return (tensors[holder] if isinstance(holder, int) else holder)._storage
+
+
+def _grad_storage_of(holder: Tensor | int, tensors: Sequence[Tensor]) -> Storage:
+    grad = (tensors[holder] if isinstance(holder, int) else holder)._grad
+    # Where the call itself has dropped it, nobody sees.
+    return INFERENCE if grad is None else grad._storage
 
 
 def _array_of(value: Value, tensors: Sequence[Tensor]) -> np.ndarray:
@@ -287,7 +309,7 @@ class _State:
         self.grad: Any = None
         self.grad_like: Any = None
         if id(tensor) in capture.grads_before:
-            self.grad, self.grad_like = capture.grads_before[id(tensor)]
+            self.grad, self.grad_like, _ = capture.grads_before[id(tensor)]
 
     def holds(self) -> bool:
         tensor = self.tensor
