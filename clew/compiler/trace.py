@@ -379,14 +379,21 @@ def capture_call(
     events = LibraryEvents(capture)
     before = tree_flatten((args, kwargs))
     watch = Watch(capture, reached)
-    with observer.observing(events):
-        interception.install(capture)
-        watch.start()
-        try:
-            result = function(*args, **kwargs)
-        finally:
-            watch.stop()
-            interception.remove(capture)
+    collects = gc.isenabled()
+    # What the collector calls, at any moment, is no part of the call.
+    gc.disable()
+    try:
+        with observer.observing(events):
+            interception.install(capture)
+            watch.start()
+            try:
+                result = function(*args, **kwargs)
+            finally:
+                watch.stop()
+                interception.remove(capture)
+    finally:
+        if collects:
+            gc.enable()
     if not is_same_tree(before, tree_flatten((args, kwargs))):
         capture.refuse("the call changes a container that it is given")
     if not is_made_by_call((args, kwargs), result, reached):

@@ -80,6 +80,7 @@ NOT_SWEPT: dict[str, str] = {
         normal_std random random_below cholesky
     """,
     "changes how memory is looked at, whatever the size": """
+        _reshape_alias set_ _zero_share
         _reshape_alias as_strided_ detach_copy neg_view set_ squeeze_ squeeze_dim_ squeeze_dims
         squeeze_dims_ t_
         transpose_ unsqueeze_ view_dtype unsafe_split_with_sizes

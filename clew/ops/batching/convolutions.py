@@ -122,7 +122,7 @@ declare(
     collapsed(lambda call: len(call.params["spatial"]) + 1), "max_pool_pick", "max_pool_backward"
 )
 declare(collapsed(3), "im2col", "pixel_shuffle", "pixel_unshuffle")
-declare(collapsed(2), "col2im")
+declare(collapsed(2), "col2im", "max_pool1d_values")
 declare(collapsed(lambda call: call.ndim() - 1), "channel_shuffle")
 
 for _name in list(OPS):

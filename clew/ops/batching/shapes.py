@@ -40,8 +40,10 @@ declare(mechanical(dims=("dim0", "dim1")), "transpose", "transpose_")
 declare(mechanical(dims=("dims",)), "flip", "rot90")
 declare(mechanical(dims=("dimension",)), "unfold")
 declare(mechanical(dims=("dimension",), shapes=("input_sizes",)), "unfold_backward")
-declare(mechanical(shapes=("shape",)), "view", "_unsafe_view", "zeros_for_gradient")
-declare(refused(vmap_errors.no_rule), "as_strided_")
+declare(
+    mechanical(shapes=("shape",)), "view", "_unsafe_view", "_reshape_alias", "zeros_for_gradient"
+)
+declare(refused(vmap_errors.no_rule), "as_strided_", "set_", "_grouped_mm", "_zero_share")
 
 
 # -- free strides --------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import numpy as np
 
 from clew import errors
 from clew.core.casting import WIDEST, casts
-from clew.core.inplace import keep_apart, refuse_leaf
+from clew.core.inplace import keep_apart, refuse_leaf, repeats_memory
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, every_value, of_values
@@ -169,7 +169,17 @@ def _is_outside(index: Tensor, rows: int) -> bool:
     return bool(of_values(lambda values: not are_below(values, rows), index))
 
 
-@public(out=out_checks.input_dtype(out_checks.same_scalar_type("index_select")))
+_same_dtype = out_checks.input_dtype(out_checks.same_scalar_type("index_select"))
+
+
+def _select_out(args: tuple[Any, ...], kwargs: dict[str, Any], out: Tensor) -> None:
+    _same_dtype(args, kwargs, out)
+    # Also where it would be resized.
+    if repeats_memory(out._array):
+        raise errors.overlapping_write()
+
+
+@public(out=_select_out)
 @numpy_names
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """A copy of the slices of a dimension at the given indices.

@@ -29,6 +29,7 @@ from clew.ops.nn.spatial import (
     keeps_format,
     require_tensor,
 )
+from clew.ops.tensor.copying import scalar_as
 
 Array = np.ndarray
 Pads = tuple[tuple[int, int], ...]
@@ -88,7 +89,9 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: complex | Tensor =
                 "negative output size, which is invalid."
             )
     number: Any = value.item() if isinstance(value, Tensor) else value
-    result: Tensor = CONSTANT_PAD(input, pad=sizes, value=number)
+    # As a number: captures follow arrays, and this one comes from nowhere.
+    fill = scalar_as(number, input._array.dtype).item()
+    result: Tensor = CONSTANT_PAD(input, pad=sizes, value=fill)
     return result
 
 

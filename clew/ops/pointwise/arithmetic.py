@@ -33,6 +33,7 @@ from clew.ops.define.rows import (
     require_tensors,
     unary_row,
 )
+from clew.ops.tensor.copying import scalar_as
 
 
 def conj(value: Any) -> Any:
@@ -159,6 +160,7 @@ def _check_alpha(op: Row, alpha: Any, *values: Any) -> tuple[Any, ...]:
         shapes = [value._array.shape for value in values if isinstance(value, Tensor)]
         mismatch = errors.broadcast_mismatch(op.name, shapes[0], shapes[-1])
         raise mismatch or RuntimeError(wrong + errors.at_user_line())
+    scalar_as(alpha, result.np)
     return values
 
 

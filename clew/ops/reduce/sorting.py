@@ -164,7 +164,7 @@ def msort(input: Tensor) -> Tensor:
 
 # NumPy says of every element where it belongs, in twice the memory of the elements: not of all at
 # once, when a few are wanted.
-_ELEMENTS_AT_ONCE = 1 << 20
+_ELEMENTS_AT_ONCE = 1 << 17
 
 
 def _part_by_part(find: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:

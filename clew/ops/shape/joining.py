@@ -198,7 +198,7 @@ def _checked_cat_dim(listed: list[Tensor], dim: int) -> int:
     return dim
 
 
-@public(method=False, out=out_checks.castable_out)
+@public(method=False, out=out_checks.castable_out, accept=out_checks.castable_parts)
 @numpy_names
 def stack(tensors: Any, dim: int = 0) -> Tensor:
     """Join tensors of one shape along a new dimension.
