@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import random
 from collections.abc import Callable, Sequence
 from typing import Any
