@@ -92,8 +92,8 @@ def profiled(trace: Trace, tensors: Sequence[Tensor], rows: int = 20) -> str:
     try:
         program.run([tensor._array for tensor in tensors], tensors)
     finally:
-        finish(state.pending_products)
         state.grad_enabled = grad_enabled
+        finish(state.pending_products)
     totals: dict[str, list[float]] = {}
     for instruction, seconds in zip(trace.graph.instructions, program.seconds, strict=True):
         totals.setdefault(f"{instruction.kind} {instruction.name}", []).append(seconds)

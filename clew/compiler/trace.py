@@ -172,8 +172,9 @@ class Trace:
             self._bump(tensors)
             raise
         finally:
-            finish(state.pending_products)
+            # First what is a plain store: a signal may come with any call.
             state.grad_enabled = grad_enabled
+            finish(state.pending_products)
         self._bump(tensors)
         self.replays += 1
         node = None
@@ -386,12 +387,15 @@ def capture_call(
     try:
         with observer.observing(events):
             interception.install(capture)
-            watch.start()
             try:
+                watch.start()
                 result = function(*args, **kwargs)
             finally:
-                watch.stop()
-                interception.remove(capture)
+                # Each also where a signal interrupts the one before it.
+                try:
+                    watch.stop()
+                finally:
+                    interception.remove(capture)
     finally:
         if collects:
             gc.enable()

@@ -25,6 +25,7 @@ from clew.compiler.graph import CALL
 from clew.compiler.reachable import OPTIMIZER_NAMES, Reached, TooMuch, is_standard
 from clew.compiler.read_numbers import HARMLESS
 from clew.core.tensor import Tensor
+from clew.interrupts import uninterrupted
 from clew.ops.create.random import Generator
 from clew.source import INTERNAL_PACKAGES
 
@@ -86,6 +87,7 @@ class Watch:
         self._before = sys.getprofile()
         sys.setprofile(self._event)
 
+    @uninterrupted
     def stop(self) -> None:
         before = self._before
         if before is None or callable(before):

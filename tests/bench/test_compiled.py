@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,13 @@ STEPS = {name: WORKLOADS[f"compiled/{name}/step"] for name in COMPILED}
 # Those that take a moment only.
 QUICK = ("mlp_small", "mlp", "dqn", "vae", "chain_1e6", "gpt_d64")
 AGREE = {"rel": runner.RELATIVE_TOLERANCE, "abs": runner.ABSOLUTE_TOLERANCE}
+
+
+@pytest.fixture(autouse=True)
+def _validation() -> Iterator[None]:
+    """torch.compile switches the checks of torch's distributions off, for the whole process."""
+    yield
+    torch.distributions.Distribution.set_default_validate_args(True)
 
 
 def shown(table: Any) -> str:
