@@ -467,6 +467,13 @@ def no_overload(function: str, args: Iterable[Any], expected: str) -> TypeError:
     )
 
 
+def missing_argument(function: str, name: str) -> TypeError:
+    """`x.permute()`: nothing was given where sizes or dimensions are needed."""
+    return TypeError(
+        f'{function}() missing 1 required positional arguments: "{name}"' + at_user_line()
+    )
+
+
 def no_dimensions(dim: int) -> IndexError:
     return IndexError(f"Dimension specified as {dim} but tensor has no dimensions" + at_user_line())
 

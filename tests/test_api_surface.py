@@ -29,7 +29,6 @@ ABSENT = {
     "Tensor.values": _SPARSE,
     "Tensor.index": "not a documented method: the counted calls are those of lists and strings",
     "Tensor.resize": "removed in favour of resize_: the counted calls are those of images",
-    "torch.jagged": _NUMBERS_ONLY,
     "torch.nested": _NUMBERS_ONLY,
     "torch.distributed.autograd": _ONE_PROCESS,
 }

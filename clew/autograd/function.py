@@ -17,7 +17,7 @@ from clew.autograd import function_errors
 from clew.autograd.context import ForwardCut, FunctionCtx, SavedIntermediate
 from clew.autograd.function_vmap import belongs_to, refuse_keyword_tensors, run_batched
 from clew.core.inplace import rebase
-from clew.core.node import Edge, Meta, Node, live_edge
+from clew.core.node import AccumulateGrad, Edge, Meta, Node, live_edge
 from clew.core.saving import SavedObject, save
 from clew.core.state import State, local
 from clew.core.storage import next_sequence_number
@@ -439,21 +439,23 @@ def _pack_saved(
     ctx._seq = next_sequence_number()
 
 
-class _NotTwice(Node):
+class Error(Node):
     """Stands behind gradients of a function that may be differentiated only once."""
 
     __slots__ = ()
 
-    def __init__(self, tensor: Tensor) -> None:
-        self._edges = ()
-        self._meta = ((tensor._array.shape, tensor._array.dtype),)
+    def __init__(self, gradients: Sequence[Any]) -> None:
+        like = [each if isinstance(each, Tensor) else None for each in gradients]
+        self._edges = tuple(None if each is None else (AccumulateGrad(each), 0) for each in like)
+        arrays = [np.empty(0) if each is None else each._array for each in like]
+        self._meta = tuple((array.shape, array.dtype) for array in arrays)
         self._extras = None
         self._seq = next_sequence_number()
         self._where = user_where()
         self.module_path = None
 
     def name(self) -> str:
-        return "DelayedError"
+        return "torch::autograd::Error"
 
     def apply_tensors(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
         raise RuntimeError(
@@ -476,18 +478,19 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
         if not (grad_enabled and tracked):
             return outputs
         as_tuple = outputs if isinstance(outputs, tuple) else (outputs,)
-        marked = tuple(_forbid_twice(value) for value in as_tuple)
+        node = Error(as_tuple)
+        marked = tuple(_forbid_twice(value, node, nr) for nr, value in enumerate(as_tuple))
         return marked if isinstance(outputs, tuple) else marked[0]
 
     wrapper._once_differentiable = True  # type: ignore[attr-defined]  # read by FunctionCtx
     return wrapper
 
 
-def _forbid_twice(value: Any) -> Any:
+def _forbid_twice(value: Any, node: Error, nr: int) -> Any:
     if not isinstance(value, Tensor):
         return value
     result = alias(value)
-    result._requires_grad, result._node = True, _NotTwice(value)
+    result._requires_grad, result._node, result._output_nr = True, node, nr
     return result
 
 

@@ -50,6 +50,10 @@ class memory_format(_Named):
 strided = layout("strided")
 sparse_coo = layout("sparse_coo")
 sparse_csr = layout("sparse_csr")
+sparse_csc = layout("sparse_csc")
+sparse_bsr = layout("sparse_bsr")
+sparse_bsc = layout("sparse_bsc")
+jagged = layout("jagged")
 
 contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")

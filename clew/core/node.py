@@ -396,12 +396,12 @@ def _is_whole(g: np.ndarray) -> bool:
 def own(grad: Tensor, like: np.ndarray) -> Tensor:
     """`grad` as a tensor with memory of its own, and with the strides of the leaf."""
     if local.state.grad_enabled and grad._requires_grad:
-        return grad.clone()
+        return _new_like(grad, like).copy_(grad)
     result: Tensor = _new(Tensor)
     if like.flags.c_contiguous or like.shape != grad._array.shape:
         result._array = copied(grad._array)
     else:
-        result._array = np.empty_like(like, grad._array.dtype)
+        result._array = _dense(like, grad._array.dtype)
         copy_into(result._array, grad._array)
     result._storage = Storage()
     result._requires_grad = False
@@ -410,6 +410,23 @@ def own(grad: Tensor, like: np.ndarray) -> Tensor:
     result._view = None
     result._reason = None
     result._grad = None
+    return result
+
+
+def _new_like(grad: Tensor, like: np.ndarray) -> Tensor:
+    shape = grad._array.shape
+    if like.flags.c_contiguous or like.shape != shape:
+        return grad.new_empty(shape)
+    return grad.new_empty_strided(shape, [n // like.itemsize for n in _dense(like).strides])
+
+
+def _dense(like: np.ndarray, dtype: Any = None) -> np.ndarray:
+    """New memory as that of a leaf; where that has gaps, it is in the order of dimensions."""
+    result = np.empty_like(like, dtype)
+    steps = zip(like.shape, like.strides, result.strides, strict=True)
+    for size, has, dense in steps:
+        if size > 1 and has * result.itemsize != dense * like.itemsize:
+            return np.empty(like.shape, result.dtype)
     return result
 
 

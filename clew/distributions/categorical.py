@@ -13,7 +13,7 @@ from clew.distributions.distribution import Distribution, Shape
 from clew.distributions.parametrized import ProbsOrLogits
 from clew.ops.create.constants import full
 from clew.ops.create.sampling import multinomial
-from clew.ops.shape.views import broadcast_tensors
+from clew.ops.shape.broadcasting import broadcast_tensors
 
 __all__ = ["Categorical"]
 

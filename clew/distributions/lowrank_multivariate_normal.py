@@ -18,7 +18,7 @@ from clew.distributions.parametrized import SymmetricAboutLoc
 from clew.distributions.utils import _standard_normal, lazy_property
 from clew.ops.create.ranges import eye
 from clew.ops.linalg.solve import cholesky, solve_triangular
-from clew.ops.shape.views import broadcast_shapes
+from clew.ops.shape.broadcasting import broadcast_shapes
 
 __all__ = ["LowRankMultivariateNormal"]
 

@@ -16,7 +16,7 @@ from clew.core.tensor import Tensor
 from clew.ops.create.constants import empty
 from clew.ops.create.from_data import tensor
 from clew.ops.create.ranges import arange
-from clew.ops.shape.views import broadcast_tensors
+from clew.ops.shape.broadcasting import broadcast_tensors
 
 __all__ = [
     "broadcast_all", "logits_to_probs", "clamp_probs", "probs_to_logits", "lazy_property",

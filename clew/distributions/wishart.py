@@ -22,7 +22,7 @@ from clew.ops.linalg.determinants import slogdet
 from clew.ops.linalg.solve import cholesky_solve
 from clew.ops.pointwise.clamping import where
 from clew.ops.pointwise.special import mvlgamma
-from clew.ops.shape.views import broadcast_shapes
+from clew.ops.shape.broadcasting import broadcast_shapes
 
 __all__ = ["Wishart"]
 

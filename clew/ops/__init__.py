@@ -112,6 +112,7 @@ from clew.ops.reduce import (
     statistics,
 )
 from clew.ops.shape import (
+    broadcasting,
     diagonals,
     joining,
     rearranging,
@@ -143,6 +144,7 @@ __all__ = [
     "average_pooling",
     "batch_norm",
     "bessel",
+    "broadcasting",
     "cdist",
     "clamping",
     "classification",

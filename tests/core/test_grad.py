@@ -109,3 +109,57 @@ def test_gradient_with_respect_to_the_seed(torch: Any) -> Any:
     x, v = leaf(torch, [1.0, 2.0]), leaf(torch, [3.0, 4.0])
     (g,) = torch.autograd.grad(x.exp(), x, v, create_graph=True)
     return torch.autograd.grad(g.sum(), [x, v])
+
+
+# ---------------------------------------------------------------- what is in .grad
+
+
+@twice
+def test_a_gradient_with_a_graph_is_copied(torch: Any) -> Any:
+    x = leaf(torch, [1.0, 2.0])
+    (x**3).sum().backward(create_graph=True)
+    assert x.grad is not None
+    first = x.grad
+    nodes = [first.grad_fn.name(), len(first.grad_fn.next_functions), first._version]
+    first.sum().backward()
+    return repr(first), nodes, x.grad
+
+
+@twice
+def test_gradients_lie_in_memory_as_leaves_do(torch: Any) -> Any:
+    seen = []
+    for create_graph in (False, True):
+        for data in (
+            torch.ones(3, 4).t(),
+            torch.ones(3, 4).t()[::2],
+            torch.ones(3, 4)[:, ::2],
+            torch.ones(4, 1).expand(4, 3),
+            torch.ones(2, 3, 4, 5).to(memory_format=torch.channels_last),
+        ):
+            for function in (lambda w: (w**2).sum(), lambda w: w.sum()):
+                w = data.detach().requires_grad_()
+                function(w).backward(create_graph=create_graph)
+                seen.append(w.grad.stride())
+    return seen
+
+
+@twice
+def test_the_node_of_a_function_that_is_differentiable_once(torch: Any) -> Any:
+    class Twice(torch.autograd.Function):  # type: ignore[misc]  # either library's
+        @staticmethod
+        def forward(ctx: Any, a: Any, number: float, b: Any) -> Any:
+            return a * number + b
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 2, None, g
+
+    a, b, g = leaf(torch, [1.0]), leaf(torch, [2.0]), leaf(torch, [3.0])
+    of_a, of_b = torch.autograd.grad(Twice.apply(a, 3.0, b), (a, b), g, create_graph=True)
+    node = of_a.grad_fn
+    edges = [each and each.name() for each, _ in node.next_functions]
+    return (
+        [type(node).__name__, node.name(), edges, of_b.grad_fn is node, of_b.output_nr],
+        raised(of_a.sum().backward, words=12),
+    )

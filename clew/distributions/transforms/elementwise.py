@@ -14,7 +14,7 @@ from clew.distributions.transforms.base import EqualByType, Shape, Transform
 from clew.distributions.utils import _sum_rightmost, broadcast_all
 from clew.ops.create.constants import full_like
 from clew.ops.nn.activation.unary import softplus
-from clew.ops.shape.views import broadcast_shapes
+from clew.ops.shape.broadcasting import broadcast_shapes
 
 
 class ExpTransform(EqualByType):

@@ -14,6 +14,7 @@ from clew.kernels.numpy.arrays import Array
 
 _SMALL_TRIANGLE = {"f": 128, "c": 64}  # columns of a triangle that are solved at once, by kind
 _POWER_ITERATIONS = 10
+_LARGE = 64  # the size from which the matrices of a stack are worth a call each
 _PANEL = 32  # columns that are eliminated one by one before a matrix product updates the rest
 
 
@@ -124,11 +125,22 @@ def solve(a: Array, b: Array) -> tuple[Array, Array]:
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     if not a.size or not b.size:
         return np.zeros((*batch, *b.shape[-2:]), a.dtype), np.zeros(a.shape[:-2], np.int32)
+    if a.shape[-1] >= _LARGE and a.ndim > 2 and a.shape[:-2] == batch:
+        return _solve_each(a, np.broadcast_to(b, (*batch, *b.shape[-2:])))
     try:
         return by_columns(np.linalg.solve(a, b)), np.zeros(a.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
         lu, pivots, info = lu_factor(a)
         return by_columns(lu_solve(lu, pivots, b, False)), info
+
+
+def _solve_each(a: Array, b: Array) -> tuple[Array, Array]:
+    """One system after the other, so that one that fails costs the others nothing."""
+    result = by_columns(np.empty(b.shape, b.dtype))
+    info = np.zeros(a.shape[:-2], np.int32)
+    for place in np.ndindex(info.shape):
+        result[place], info[place] = solve(a[place], b[place])
+    return result, info
 
 
 def inverse(a: Array) -> tuple[Array, Array]:
@@ -168,26 +180,36 @@ def cholesky(a: Array, upper: bool) -> tuple[Array, Array]:
     try:
         factors, info = np.linalg.cholesky(a, upper=upper), np.zeros(a.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
+        if a.shape[-1] >= _LARGE and a.ndim > 2:
+            return _cholesky_of_each(a, upper)
         factors, info = _cholesky_by_columns(adjoint(a) if upper else a)
         factors = adjoint(factors) if upper else factors
     return by_columns(factors), info
 
 
+def _cholesky_of_each(a: Array, upper: bool) -> tuple[Array, Array]:
+    """One matrix after the other, so that one that fails costs the others nothing."""
+    factors = by_columns(np.empty_like(a))
+    info = np.zeros(a.shape[:-2], np.int32)
+    for place in np.ndindex(info.shape):
+        factors[place], info[place] = cholesky(a[place], upper)
+    return factors, info
+
+
 def _cholesky_by_columns(a: Array) -> tuple[Array, Array]:
-    """Factor each matrix as far as it goes."""
+    """Factor all matrices column by column, each as far as it goes."""
     size = a.shape[-1]
     factors = np.tril(a).reshape(math.prod(a.shape[:-2]), size, size)
     info = np.zeros(len(factors), np.int32)
-    for number, factor in enumerate(factors):
+    with np.errstate(all="ignore"):
         for k in range(size):
-            row = factor[k, :k]
-            pivot = factor[k, k].real - np.vdot(row, row).real
-            if not pivot > 0:
-                info[number] = k + 1
-                break
-            factor[k, k] = math.sqrt(pivot)
-            factor[k + 1 :, k] -= factor[k + 1 :, :k] @ row.conj()
-            factor[k + 1 :, k] /= factor[k, k]
+            row = factors[:, k, :k].conj()
+            pivots = factors[:, k, k].real - (row * row.conj()).real.sum(-1)
+            info[(info == 0) & ~(pivots > 0)] = k + 1
+            going = info == 0
+            roots = np.sqrt(pivots)[:, None]
+            below = factors[:, k + 1 :, k] - (factors[:, k + 1 :, :k] @ row[..., None])[..., 0]
+            factors[going, k:, k] = np.concatenate([roots, below / roots], 1)[going]
     return factors.reshape(a.shape), info.reshape(a.shape[:-2])
 
 

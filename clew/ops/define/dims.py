@@ -86,12 +86,16 @@ def wrap_dims(dims: int | Iterable[int] | None, ndim: int) -> tuple[int, ...]:
     return wrapped
 
 
-def shape_argument(args: tuple[Any, ...], keyword: Sequence[int] | None = None) -> tuple[int, ...]:
-    """A shape given as `f(2, 3)`, `f((2, 3))`, `f(Size)`, or by keyword."""
+def shape_argument(
+    args: tuple[Any, ...], keyword: Sequence[int] | None = None, function: str = "", name: str = ""
+) -> tuple[int, ...]:
+    """A shape given as `f(2, 3)`, `f((2, 3))`, `f(Size)`, or by the keyword `name`."""
     if keyword is not None:
         args = tuple(keyword)
     elif len(args) == 1 and isinstance(args[0], (tuple, list)):
         args = tuple(args[0])
+    elif not args:
+        raise errors.missing_argument(function, name)
     try:
         return tuple(map(operator.index, args))
     except TypeError:

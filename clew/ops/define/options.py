@@ -93,9 +93,7 @@ def read_size(function: str, sizes: tuple[Any, ...], size: Any = None) -> tuple[
     if size is not None:
         sizes = (size,)
     elif not sizes:
-        raise TypeError(
-            f'{function}() missing 1 required positional arguments: "size"' + errors.at_user_line()
-        )
+        raise errors.missing_argument(function, "size")
     is_listed = len(sizes) == 1 and isinstance(sizes[0], (tuple, list))
     if is_listed:
         # A list of the user's own class may iterate as it likes.

@@ -322,7 +322,7 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
                 f"Tensor dimension is {matrix._array.ndim}, expected 2 instead."
                 + errors.at_user_line()
             )
-    return matrices[0] if len(matrices) == 1 else multi_dot(matrices)
+    return matrices[0].clone() if len(matrices) == 1 else multi_dot(matrices)
 
 
 # -- trace ---------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from clew.kernels import compiled
 from clew.observer import active
 from clew.ops.define.dims import wrap_dim
 from clew.ops.linalg.cdist import direction, is_largest
-from clew.ops.shape.views import broadcast_tensors
+from clew.ops.shape.broadcasting import broadcast_tensors
 from clew.ops.tensor.copying import scalar_as
 
 Array = np.ndarray

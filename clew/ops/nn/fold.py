@@ -223,7 +223,7 @@ def _spread(self: Array, *, upscale_factor: int) -> Array:
     blocks = self.reshape(*lead, channels // (r * r), r, r, height, width)
     n = len(lead)
     order = (*range(n + 1), n + 3, n + 1, n + 4, n + 2)
-    return blocks.transpose(order).reshape(*lead, channels // (r * r), height * r, width * r)
+    return blocks.transpose(order).copy().reshape(*lead, channels // (r * r), height * r, width * r)
 
 
 @keeps_format
@@ -233,7 +233,7 @@ def _gathered(self: Array, *, downscale_factor: int) -> Array:
     blocks = self.reshape(*lead, channels, height // r, r, width // r, r)
     n = len(lead)
     order = (*range(n + 1), n + 2, n + 4, n + 1, n + 3)
-    return blocks.transpose(order).reshape(*lead, channels * r * r, height // r, width // r)
+    return blocks.transpose(order).copy().reshape(*lead, channels * r * r, height // r, width // r)
 
 
 PIXEL_SHUFFLE: Op = Op(
@@ -322,7 +322,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
 def _shuffled(self: Array, *, groups: int) -> Array:
     batch, channels, *space = self.shape
     split = self.reshape(batch, groups, channels // groups, *space)
-    return split.swapaxes(1, 2).reshape(self.shape)
+    return split.swapaxes(1, 2).copy().reshape(self.shape)
 
 
 CHANNEL_SHUFFLE: Op = Op(

@@ -470,7 +470,7 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
         >>> clew.ones(2, 3).sum_to_size(1, 3)
         tensor([[2., 2., 2.]])
     """
-    wanted, have = shape_argument(size), self._array.shape
+    wanted, have = shape_argument(size, None, "sum_to_size", "size"), self._array.shape
     extra = len(have) - len(wanted)
     fits = extra >= 0 and builtins.all(
         n in (1, m) for n, m in zip(wanted, have[extra:], strict=True)
@@ -484,4 +484,7 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
         return self.sum()
     stretched = [i for i in range(extra, len(have)) if wanted[i - extra] == 1 != have[i]]
     dims = (*range(extra), *stretched)
-    return self.sum(dims, keepdim=True).reshape(wanted) if dims else self
+    if not dims:
+        return self
+    total = self.sum(dims, keepdim=True)
+    return total.reshape(wanted) if extra else total

@@ -18,7 +18,7 @@ from clew.core.public import methods, public
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.numpy.arrays import as_new
 from clew.ops.define.dims import numpy_names, shape_argument, wrap_dim
-from clew.ops.define.memory_layout import in_memory_as
+from clew.ops.define.memory_layout import channels_last_order, in_memory_as, in_order
 from clew.ops.define.rows import require_tensors
 from clew.ops.shape.joining import stack, tensor_list
 from clew.source import user_stacklevel
@@ -28,15 +28,29 @@ Shape = tuple[int, ...]
 
 # -- other orders of elements --------------------------------------------------------------
 
+
+def _flipped(self: np.ndarray, *, dims: Shape) -> np.ndarray:
+    return in_memory_as(self, np.flip(self, dims) if dims else self.copy())
+
+
+def _rolled(self: np.ndarray, *, shifts: Shape, dims: Shape) -> np.ndarray:
+    if not dims:
+        return as_new(np.roll(self, shifts))
+    # Channels stay last in memory; any other order is that of the dimensions.
+    order = channels_last_order(self)
+    result = as_new(np.roll(self, shifts, dims))
+    return result if order is None else in_order(result, order)
+
+
 FLIP = Op(
     "flip",
-    lambda self, *, dims: in_memory_as(self, np.flip(self, dims)),
+    _flipped,
     grads={"self": lambda g, dims: g.flip(dims)},
     linear=True,
 )
 ROLL = Op(
     "roll",
-    lambda self, *, shifts, dims: as_new(np.roll(self, shifts, dims or None)),
+    _rolled,
     grads={"self": lambda g, shifts, dims: g.roll(tuple(-n for n in shifts), dims)},
     linear=True,
 )
@@ -74,11 +88,7 @@ def flip(input: Tensor, *args: Any, dims: Any = None) -> Tensor:
                 [1, 2]])
     """
     ndim = input._array.ndim
-    if not args and dims is None:
-        raise TypeError(
-            'flip() missing 1 required positional arguments: "dims"' + errors.at_user_line()
-        )
-    wrapped = tuple(wrap_dim(dim, ndim) for dim in shape_argument(args, dims))
+    wrapped = tuple(wrap_dim(dim, ndim) for dim in shape_argument(args, dims, "flip", "dims"))
     for dim in wrapped:
         if wrapped.count(dim) > 1:
             raise RuntimeError(
@@ -146,8 +156,8 @@ def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
                 [1, 2]])
     """
     require_tensors("roll", input=input)
-    moves = shape_argument(shifts if isinstance(shifts, tuple) else (shifts,))
-    along = shape_argument(() if dims is None else dims if isinstance(dims, tuple) else (dims,))
+    moves = shape_argument((shifts,))
+    along = shape_argument((() if dims is None else dims,))
     if not moves:
         raise RuntimeError("`shifts` required" + errors.at_user_line())
     if len(along) != len(moves) and (along or len(moves) > 1):
@@ -231,7 +241,7 @@ def repeat(self: Tensor, *args: Any, repeats: Any = None) -> Tensor:
         tensor([[1, 2, 1, 2],
                 [1, 2, 1, 2]])
     """
-    times = shape_argument(args, repeats)
+    times = shape_argument(args, repeats, "repeat", "repeats")
     if len(times) < self._array.ndim:
         raise RuntimeError(
             "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
@@ -257,7 +267,7 @@ def tile(input: Tensor, *args: Any, dims: Any = None) -> Tensor:
         tensor([[1, 2, 1, 2],
                 [3, 4, 3, 4]])
     """
-    times = shape_argument(args, dims)
+    times = shape_argument(args, dims, "tile", "dims")
     return repeat(input, (1,) * (input._array.ndim - len(times)) + times)
 
 

@@ -76,7 +76,7 @@ def resize_(self: Tensor, *args: Any, size: Any = None, memory_format: Any = Non
         >>> clew.tensor([[1, 2], [3, 4]]).resize_(3)
         tensor([1, 2, 3])
     """
-    shape = shape_argument(args, size)
+    shape = shape_argument(args, size, "resize_", "size")
     if self.requires_grad and not local.state.inference:
         raise RuntimeError("cannot resize variables that require grad" + errors.at_user_line())
     if memory_format is not None and not isinstance(memory_format, format_type):

@@ -73,12 +73,13 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
 @public(out=False)
 @numpy_names
-def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+def squeeze(input: Tensor, dim: Any = None, *more: int) -> Tensor:
     """A view without dimensions of size 1: all, one, or some.
 
     Args:
         input: any tensor
         dim: the dimension, or several, to remove; one of another size stays
+        more: further dimensions
 
     Example:
         >>> clew.squeeze(clew.zeros(1, 3, 1)).shape
@@ -87,11 +88,11 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
         torch.Size([3, 1])
     """
     array = input._array
-    if type(dim) is int and array.ndim:
+    if type(dim) is int and array.ndim and not more:
         dim = wrap_dim(dim, array.ndim)
         part = array.squeeze(dim if array.shape[dim] == 1 else ())
         return SQUEEZE_DIM.share(input, {"dims": (dim,)}, part)
-    op, dims = squeeze_form(input, dim)
+    op, dims = squeeze_form(input, (dim, *more) if more else dim)
     return op.share(input, {"dims": dims}, _squeezed(array, dims=dims))
 
 

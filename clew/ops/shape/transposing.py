@@ -156,7 +156,7 @@ def permute(input: Tensor, *args: Any, dims: Any = None) -> Tensor:
         torch.Size([5, 2, 3])
     """
     ndim = input._array.ndim
-    order = shape_argument(args, dims)
+    order = shape_argument(args, dims, "permute", "dims")
     if len(order) != ndim:
         raise RuntimeError(
             f"permute(sparse_coo): number of dimensions in the tensor input does not match the "

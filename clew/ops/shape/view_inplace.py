@@ -95,14 +95,15 @@ def _with_examples(undo: Undo, size: int) -> Undo:
     return op, {name: dim + 1 for name, dim in params.items()}
 
 
-def squeeze_(self: Tensor, dim: Any = None) -> Tensor:
+def squeeze_(self: Tensor, dim: Any = None, *more: int) -> Tensor:
     """In-place version of `squeeze`: remove dimensions of size 1 from this tensor.
 
     Args:
         dim: the dimension, or several; by default all of size 1
+        more: further dimensions
     """
     refuse_leaf(self, "squeeze_")
-    op, dims = squeezing.squeeze_form(self, dim)
+    op, dims = squeezing.squeeze_form(self, (dim, *more) if more else dim)
     undo = views.VIEW, {"shape": self._array.shape}
     return turn_into_view(self, SQUEEZE_[op], undo, dims=dims)
 

@@ -5,8 +5,6 @@ The forward maps an ndarray to an ndarray over the same memory; the gradient is 
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +17,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.storage import INFERENCE, Storage
-from clew.core.tensor import Size, Tensor
+from clew.core.tensor import Tensor
 from clew.core.view_op import ViewOp
 from clew.kernels.numpy.strides import reshaped, restride
 from clew.ops.define.dims import infer_shape, shape_argument, wrap_dim
@@ -98,6 +96,9 @@ UNSAFE_RESHAPE = Op(
 # -- other shapes --------------------------------------------------------------------------
 
 
+_FORMS_OF_VIEW = "one of:\n * (torch.dtype dtype)\n * (tuple of ints size)"
+
+
 @public(function=False)
 def view(self: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Tensor:
     """The same elements in another shape, or the same bits as another dtype, without a copy.
@@ -122,7 +123,11 @@ def view(self: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Tens
         if part is not None:
             return VIEW.share(self, {"shape": part.shape}, part)
     if dtype is not None or (len(shape) == 1 and isinstance(shape[0], dtypes.dtype)):
-        return _view_as_dtype(self, shape[0] if dtype is None else dtype)
+        if len(shape) == (dtype is None) and size is None:
+            return _view_as_dtype(self, shape[0] if dtype is None else dtype)
+        raise errors.no_overload("view", shape, _FORMS_OF_VIEW)
+    if not shape and size is None:
+        raise errors.no_overload("view", shape, _FORMS_OF_VIEW)
     return VIEW(self, shape=infer_shape(shape_argument(shape, size), self._array.size))
 
 
@@ -134,7 +139,7 @@ def _read_by_numpy(array: np.ndarray, args: tuple[Any, ...]) -> np.ndarray | Non
     except (ValueError, TypeError):
         return None
     # NumPy takes any negative number for an unknown size, but only one.
-    return part if part.shape == shape or -1 in shape else None
+    return part if (part.shape == shape and args) or -1 in shape else None
 
 
 def _view_as_dtype(self: Tensor, dtype: dtypes.dtype) -> Tensor:
@@ -219,7 +224,7 @@ def reshape(input: Tensor, *args: Any, shape: Any = None) -> Tensor:
         if part is not None:
             op = VIEW if array.flags.c_contiguous else RESHAPE_ALIAS
             return op.share(input, {"shape": part.shape}, part)
-    wanted = infer_shape(shape_argument(args, shape), array.size)
+    wanted = infer_shape(shape_argument(args, shape, "reshape", "shape"), array.size)
     if _can_view(array, wanted):
         return (VIEW if array.flags.c_contiguous else RESHAPE_ALIAS)(input, shape=wanted)
     return UNSAFE_RESHAPE(CLONE(input, memory_format=contiguous_format), shape=wanted)
@@ -358,7 +363,7 @@ def expand(self: Tensor, *args: Any, size: Any = None, implicit: bool = False) -
         tensor([[1, 1, 1],
                 [2, 2, 2]])
     """
-    shape = expanded_shape(self, shape_argument(args, size))
+    shape = expanded_shape(self, shape_argument(args, size, "expand", "size"))
     return EXPAND.share(self, {"shape": shape}, _expanded(self._array, shape=shape))
 
 
@@ -420,81 +425,3 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
                 [2, 2, 2]])
     """
     return expand(self, _shape_of("expand_as", other))
-
-
-@public(out=False)
-def broadcast_to(input: Tensor, size: Any) -> Tensor:
-    """Expand to a shape, without a copy; see `Tensor.expand`.
-
-    Args:
-        input: any tensor
-        size: the new shape
-
-    Example:
-        >>> clew.broadcast_to(clew.tensor([1, 2, 3]), (2, 3))
-        tensor([[1, 2, 3],
-                [1, 2, 3]])
-    """
-    return expand(input, size)
-
-
-@public(method=False, out=False)
-def broadcast_shapes(*shapes: Any) -> Size:
-    """The shape that tensors of these shapes broadcast to.
-
-    Args:
-        shapes: tuples of sizes, or numbers for vectors
-
-    Example:
-        >>> clew.broadcast_shapes((3, 1), (2,))
-        torch.Size([3, 2])
-    """
-    result: list[int] = []
-    for position, shape in enumerate(shapes):
-        if not isinstance(shape, Sequence) and not hasattr(type(shape), "__index__"):
-            raise RuntimeError(
-                "Input shapes should be of type ints, a tuple of ints, or a list of ints, got "
-                f"{shape}" + errors.at_user_line()
-            )
-        sizes = [operator.index(shape)] if not isinstance(shape, Sequence) else list(shape)
-        result = [1] * (len(sizes) - len(result)) + result
-        for back, n in enumerate(reversed(sizes), 1):
-            if n < 0:
-                raise ValueError(
-                    f"Attempting to broadcast a dimension with negative length! It is {n} in "
-                    f"{tuple(sizes)}" + errors.at_user_line()
-                )
-            if n != 1 and result[-back] not in (1, n):
-                raise RuntimeError(
-                    f"Attempting to broadcast a dimension of length {n} at {-back}! Mismatching "
-                    f"argument at index {position} had {tuple(sizes)}; but expected shape should "
-                    f"be broadcastable to {errors.shape_list(result)}" + errors.at_user_line()
-                )
-            result[-back] = n if result[-back] == 1 else result[-back]
-    return Size(result)
-
-
-@public(method=False, out=False)
-def broadcast_tensors(*tensors: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """All tensors expanded to their common shape, as views.
-
-    Args:
-        tensors: the tensors, as arguments or in one sequence
-
-    Example:
-        >>> rows, columns = clew.broadcast_tensors(clew.tensor([[1], [2]]), clew.tensor([3, 4, 5]))
-        >>> columns
-        tensor([[3, 4, 5],
-                [3, 4, 5]])
-    """
-    listed: Any = tensors
-    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
-        listed = tensors[0]
-    shape: Shape = ()
-    for tensor in listed:
-        other = tensor._array.shape
-        mismatch = errors.broadcast_mismatch("broadcast_tensors", shape, other)
-        if mismatch is not None:
-            raise mismatch
-        shape = tuple(broadcast_shapes(shape, other))
-    return tuple(each if each._array.shape == shape else expand(each, shape) for each in listed)

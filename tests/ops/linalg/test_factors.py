@@ -30,3 +30,31 @@ def test_indices_into_out_of_another_dtype(lib: Any) -> Any:
         raised(lib.nonzero, x, out=out),
         raised(lib.nonzero_static, x, size=2, out=out),
     ]
+
+
+@twice
+def test_stacks_in_which_some_fail(lib: Any) -> Any:
+    """Of small matrices and of large ones; the others have their results."""
+    seen = []
+    for size in (3, 70):
+        stack = lib.eye(size, dtype=lib.float64).repeat(2, 2, 1, 1) * 4 + 0.01
+        stack[0, 1, size - 1, size - 1] = -1
+        stack[1, 0, 1, 1] = 0
+        for upper in (False, True):
+            factors, info = lib.linalg.cholesky_ex(stack, upper=upper)
+            seen += [factors[info == 0], info, factors.stride()]
+        stack[0, 1] = 0
+        inverses, info = lib.linalg.inv_ex(stack)
+        solved, infos = lib.linalg.solve_ex(stack, stack.mT @ stack)
+        seen += [inverses[info == 0], info, inverses.stride(), solved[info == 0], infos]
+        seen += [raised(lib.linalg.inv, stack, words=12), raised(lib.linalg.cholesky, stack)]
+    return seen
+
+
+@twice
+def test_complex_stack_in_which_one_fails(lib: Any) -> Any:
+    stack = lib.eye(3, dtype=lib.complex128).repeat(4, 1, 1) * 2
+    stack[:, 1, 0], stack[:, 0, 1] = 0.5j, -0.5j
+    stack[2, 2, 2] = -1
+    factors, info = lib.linalg.cholesky_ex(stack)
+    return factors[info == 0], info

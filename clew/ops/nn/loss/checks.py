@@ -11,7 +11,7 @@ from clew.backend import dtypes
 from clew.core.tensor import Tensor
 from clew.kernels.numpy.conversion import converted
 from clew.ops.define.rows import require_tensors
-from clew.ops.shape.views import broadcast_tensors
+from clew.ops.shape.broadcasting import broadcast_tensors
 from clew.source import user_stacklevel
 
 

@@ -40,7 +40,7 @@ from clew.ops.nn.loss.reduction import (
     reduced,
     spread,
 )
-from clew.ops.shape.views import broadcast_tensors
+from clew.ops.shape.broadcasting import broadcast_tensors
 
 Array = np.ndarray
 

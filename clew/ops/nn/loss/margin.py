@@ -29,7 +29,7 @@ from clew.ops.nn.loss.reduction import (
     spread,
 )
 from clew.ops.reduce.choosing import refuse_complex_history
-from clew.ops.shape.views import broadcast_tensors
+from clew.ops.shape.broadcasting import broadcast_tensors
 
 Array = np.ndarray
 Shape = tuple[int, ...]
