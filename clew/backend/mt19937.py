@@ -7,6 +7,7 @@ continues in the other.
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 from collections.abc import Callable
@@ -73,17 +74,18 @@ class Engine(Protocol):
     ) -> None: ...
 
 
-_engine: Engine
+_make_engine: Callable[[], Engine]
 
 
-def use_engine(engine: Engine) -> None:
-    """Set the engine: it is compiled, by a layer above this one."""
-    global _engine
-    _engine = engine
+def use_engine(make: Callable[[], Engine]) -> None:
+    """Set what makes the engine, at the first draw: it is compiled, by a layer above this one."""
+    global _make_engine
+    _make_engine = make
 
 
+@functools.cache
 def engine() -> Engine:
-    return _engine
+    return _make_engine()
 
 
 class Generator:

@@ -1,1 +1,25 @@
 """The code generator: kernel IR, elementary functions, loops, and NumPy ufuncs made of them."""
+
+from typing import TYPE_CHECKING
+
+from clew.aliasing import on_request
+
+if TYPE_CHECKING:
+    from clew.kernels.codegen import (
+        columns,
+        loops,
+        rows,
+        scans,
+        strided_reductions,
+    )
+
+# Imported when they are first asked for, so that `import clew` is quick.
+__all__ = [
+    "columns",
+    "loops",
+    "rows",
+    "scans",
+    "strided_reductions",
+]
+
+__getattr__, __dir__ = on_request(__name__, __all__)

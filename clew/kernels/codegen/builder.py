@@ -8,14 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-import numpy as np
-
 from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.vectors import loop
 
 SIZEOF = {"float": 4, "double": 8, "i64": 8}
-# The NumPy dtypes that hand-written kernels are compiled for, as LLVM types.
-TYPES = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 # A task of a parallel loop: what the thread pool runs over a part of a range.
 BODY = "internal void @body(ptr %context, i64 %begin, i64 %end)"
 

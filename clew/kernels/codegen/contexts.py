@@ -12,6 +12,8 @@ from clew.kernels.runtime import jit
 from clew.kernels.runtime.numpy_capi import address_of
 
 Array = np.ndarray
+# The NumPy dtypes that hand-written kernels are compiled for, as LLVM types.
+TYPES = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
 
 
 def context_of(arrays: Iterable[Array], sizes: Iterable[int]) -> Array:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from clew.kernels.codegen.builder import BODY, IRBuilder
 from clew.kernels.codegen.emitter import ITEMSIZE, LLVM_TYPE, Emitter
-from clew.kernels.codegen.ir import F32, F64, I32, I64, Expr, Program
+from clew.kernels.codegen.ir import I32, I64, Expr
 from clew.kernels.codegen.loops import (
     GRAIN,
     LOOP_SIGNATURE,
@@ -20,7 +20,6 @@ from clew.kernels.codegen.loops import (
 )
 from clew.kernels.codegen.rows import Row
 from clew.kernels.codegen.strided_rows import strided_entry
-from clew.kernels.codegen.ufunc import Kernel, Rows
 from clew.kernels.codegen.vectors import Carried, carrying_loop, lane_indices
 from clew.kernels.runtime.cpu import vector_bytes
 
@@ -31,30 +30,6 @@ BLOCK = 128
 UNROLL = 2
 _IDENTITY = {"sum": 0.0, "max": float("-inf"), "min": float("inf")}
 _INTRINSIC = {"max": "maximum", "min": "minimum"}
-
-
-class StridedRows(Kernel):
-    """A kernel over rows whose elements are strided and whose neighbours are contiguous."""
-
-    in_rows = True
-    along: list[bool]
-
-    def module(self, program: Program) -> str:
-        return strided_row_module(self.name, Row(program, self.along), self.cost)
-
-    def options(self) -> str:
-        return f"{super().options()} along {self.along} vectors of {vector_bytes()} bytes"
-
-
-def across(rows: Rows) -> StridedRows:
-    """The kernel for arrays (..., n, k) with rows along n, from the one for arrays (..., n)."""
-    inputs = len(rows.signatures[0][0])
-    shapes = ["(n,k)" if varies else "(k)" for varies in rows.along]
-    core = f"{','.join(shapes[:inputs])}->{','.join(shapes[inputs:])}"
-    signatures = [types for types in rows.signatures if types[0][0] in (F32, F64)]
-    kernel = StridedRows(f"{rows.name}_across", rows.function, signatures, core, rows.cost)
-    kernel.along = rows.along
-    return kernel
 
 
 def strided_row_module(name: str, row: Row, cost: int) -> str:

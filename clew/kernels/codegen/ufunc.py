@@ -20,11 +20,12 @@ import ml_dtypes
 import numpy as np
 from numpy._core import _multiarray_umath  # type: ignore[attr-defined]  # no stub for it
 
-from clew.kernels.codegen import columns, loops, rows, scans
+from clew.kernels import codegen
 from clew.kernels.codegen.ir import BF16, BOOL, F16, F32, F64, I32, I64, Program
 from clew.kernels.codegen.tracing import trace
 from clew.kernels.runtime import jit
 from clew.kernels.runtime.compile_thread import compiler
+from clew.kernels.runtime.cpu import vector_bytes
 from clew.kernels.runtime.lazy_compilation import Records
 from clew.kernels.runtime.numpy_capi import api_table
 
@@ -185,7 +186,7 @@ class Elementwise(Kernel):
     scalars: tuple[int, ...] = ()
 
     def module(self, program: Program) -> str:
-        return loops.elementwise_module(self.name, program, self.scalars, self.cost)
+        return codegen.loops.elementwise_module(self.name, program, self.scalars, self.cost)
 
     def options(self) -> str:
         return f"{super().options()} scalars {self.scalars}"
@@ -227,7 +228,7 @@ class Rows(Kernel):
     along: list[bool]
 
     def module(self, program: Program) -> str:
-        return rows.row_module(self.name, rows.Row(program, self.along), self.cost)
+        return codegen.rows.row_module(self.name, codegen.rows.Row(program, self.along), self.cost)
 
     def options(self) -> str:
         return f"{super().options()} along {self.along}"
@@ -251,13 +252,39 @@ def over_rows(
     return make
 
 
+class StridedRows(Kernel):
+    """A kernel over rows whose elements are strided and whose neighbours are contiguous."""
+
+    in_rows = True
+    along: list[bool]
+
+    def module(self, program: Program) -> str:
+        return codegen.strided_reductions.strided_row_module(
+            self.name, codegen.rows.Row(program, self.along), self.cost
+        )
+
+    def options(self) -> str:
+        return f"{super().options()} along {self.along} vectors of {vector_bytes()} bytes"
+
+
+def across(rows: Rows) -> StridedRows:
+    """The kernel for arrays (..., n, k) with rows along n, from the one for arrays (..., n)."""
+    inputs = len(rows.signatures[0][0])
+    shapes = ["(n,k)" if varies else "(k)" for varies in rows.along]
+    core = f"{','.join(shapes[:inputs])}->{','.join(shapes[inputs:])}"
+    signatures = [types for types in rows.signatures if types[0][0] in (F32, F64)]
+    kernel = StridedRows(f"{rows.name}_across", rows.function, signatures, core, rows.cost)
+    kernel.along = rows.along
+    return kernel
+
+
 class Columns(Kernel):
     """A kernel that sums an expression over the rows of matrices, for each column."""
 
     shapes: list[str]
 
     def module(self, program: Program) -> str:
-        return columns.column_module(self.name, program, self.shapes)
+        return codegen.columns.column_module(self.name, program, self.shapes)
 
     def options(self) -> str:
         return f"shapes {self.shapes}"
@@ -289,7 +316,7 @@ class Scan(Kernel):
 
     def program(self, index: int) -> Program:
         inputs, _ = self.signatures[index]
-        carried = scans.carried_type(inputs[0])
+        carried = codegen.scans.carried_type(inputs[0])
 
         def step(last: Any, *elements: Any) -> Any:
             return self.function(last, *[element.convert(carried) for element in elements])
@@ -298,7 +325,9 @@ class Scan(Kernel):
 
     def module(self, program: Program) -> str:
         output = program.inputs[-1]
-        return scans.scan_module(self.name, program, output, self.start, self.is_associative)
+        return codegen.scans.scan_module(
+            self.name, program, output, self.start, self.is_associative
+        )
 
     def options(self) -> str:
         return f"start {self.start} associative {self.is_associative}"

@@ -6,21 +6,33 @@ from clew.aliasing import on_request
 
 if TYPE_CHECKING:
     from clew.kernels.compiled import (
+        attention,
         bisection,
+        cumulative_extrema,
+        gather_scatter,
         grid_sampling,
+        introsort,
         lstm,
         lu,
+        mersenne_twister,
         pair_distances,
+        transpose,
         triangular,
     )
 
 # Imported when they are first asked for, so that `import clew` is quick.
 __all__ = [
+    "attention",
     "bisection",
+    "cumulative_extrema",
+    "gather_scatter",
     "grid_sampling",
+    "introsort",
     "lstm",
     "lu",
+    "mersenne_twister",
     "pair_distances",
+    "transpose",
     "triangular",
 ]
 

@@ -14,8 +14,7 @@ from clew.kernels.codegen.builder import BODY, IRBuilder
 from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.ir import F32, F64
 from clew.kernels.codegen.loops import LOOP_SIGNATURE, end_module, run_tasks
-from clew.kernels.codegen.strided_reductions import across
-from clew.kernels.codegen.ufunc import Kernel, Rows
+from clew.kernels.codegen.ufunc import Kernel, Rows, across
 from clew.kernels.codegen.vectors import lanes_for, vector_loop
 from clew.kernels.gemm.inline_gemm import Matrix, call_multiply, provide_multiply
 from clew.kernels.runtime import jit

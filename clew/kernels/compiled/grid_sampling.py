@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from clew.kernels.codegen.builder import BODY, TYPES, IRBuilder
-from clew.kernels.codegen.contexts import compiled, context_of
+from clew.kernels.codegen.builder import BODY, IRBuilder
+from clew.kernels.codegen.contexts import TYPES, compiled, context_of
 from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.ir import F32, F64, I64, where
 from clew.kernels.codegen.loops import end_module

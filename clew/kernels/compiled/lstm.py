@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from clew.kernels.codegen.builder import BODY, TYPES, IRBuilder
-from clew.kernels.codegen.contexts import compiled
+from clew.kernels.codegen.builder import BODY, IRBuilder
+from clew.kernels.codegen.contexts import TYPES, compiled
 from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.ir import Program
 from clew.kernels.codegen.loops import ElementwiseLoop, end_module, run_tasks

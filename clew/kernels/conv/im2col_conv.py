@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from clew.kernels.codegen.builder import BODY, TYPES
-from clew.kernels.codegen.contexts import compiled, context_of
+from clew.kernels.codegen.builder import BODY
+from clew.kernels.codegen.contexts import TYPES, compiled, context_of
 from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.image_rows import SPECIALIZED_STRIDES, ImageRowBuilder
 from clew.kernels.codegen.loops import end_module, run_tasks

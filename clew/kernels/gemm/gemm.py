@@ -15,9 +15,7 @@ from functools import partial
 
 from clew.kernels.codegen.builder import IRBuilder
 from clew.kernels.codegen.emitter import Emitter
-from clew.kernels.codegen.ir import F32, F64
 from clew.kernels.codegen.loops import LOOP_SIGNATURE, end_module
-from clew.kernels.codegen.ufunc import Kernel
 from clew.kernels.gemm import gemm_panels, microkernel_table, packing
 from clew.kernels.gemm.blocking import ARGUMENTS, FIELDS, MacroKernel, emit_body, emit_pack_all
 from clew.kernels.gemm.microkernels import K_UNROLL, Tile, Tiling, emit_microkernel
@@ -284,18 +282,6 @@ class _Driver:
         grain = c.select(c.icmp("ne", f["single_threaded"], "0"), total, grain)
         given = f"ptr @{function}, ptr %context, i64 {total}, i64 {grain}"
         c.e.line(f"call void @clew_parallel_for({given})")
-
-
-class Product(Kernel):
-    """A ufunc of matrix products, with a bias or without."""
-
-    def __init__(self, name: str) -> None:
-        inputs = 3 if UFUNCS[name] else 2
-        core = "(m,k),(k,n),(n)->(m,n)" if UFUNCS[name] else "(m,k),(k,n)->(m,n)"
-        super().__init__(name, gemm_module, [([t] * inputs, [t]) for t in (F32, F64)], core)
-
-    def compile(self, index: int) -> int:
-        return functions(("float", "double")[index])[self.name]
 
 
 @functools.cache

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from clew.kernels.codegen.builder import TYPES, IRBuilder
+from clew.kernels.codegen.builder import IRBuilder
+from clew.kernels.codegen.contexts import TYPES
 from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.loops import end_module
 from clew.kernels.gemm import gemm_panels

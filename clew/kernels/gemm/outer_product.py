@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from clew.kernels.codegen.builder import TYPES
+from clew.kernels.codegen.contexts import TYPES
 from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.image_rows import ImageRowBuilder
 from clew.kernels.codegen.loops import GRAIN, end_module

@@ -8,8 +8,9 @@ from collections.abc import Callable
 import numpy as np
 
 from clew.interrupts import uninterrupted
-from clew.kernels.gemm.gemm import Product
-from clew.kernels.gemm.inline_gemm import pack
+from clew.kernels import gemm
+from clew.kernels.codegen.ir import F32, F64
+from clew.kernels.codegen.ufunc import Kernel
 from clew.kernels.runtime import jit
 
 Array = np.ndarray
@@ -29,8 +30,21 @@ _MAX_PENDING = 8
 # The columns of a panel: those of a tile of AVX-512 in float32.
 PANEL = 64
 
+
+class Product(Kernel):
+    """A ufunc of matrix products, with a bias or without."""
+
+    def __init__(self, name: str, bias: bool = False) -> None:
+        core = "(m,k),(k,n),(n)->(m,n)" if bias else "(m,k),(k,n)->(m,n)"
+        types = [([t] * (3 if bias else 2), [t]) for t in (F32, F64)]
+        super().__init__(name, np.matmul, types, core)
+
+    def compile(self, index: int) -> int:
+        return gemm.gemm.functions(("float", "double")[index])[self.name]
+
+
 _PRODUCT = Product("product")
-_AFFINE = Product("affine")
+_AFFINE = Product("affine", bias=True)
 _ASYNC_PRODUCT = Product("async_product")
 
 # The operands and results of asynchronous products, which keeps their memory alive.
@@ -156,7 +170,7 @@ class Panels:
         self.panels: Array | None = None
         if columns % PANEL == 0 and rows * columns >= _MIN_WORK // _VERY_NARROW:
             self.panels = panels = np.empty((columns // PANEL, rows, PANEL), matrix.dtype)
-            if not pack(matrix, panels):
+            if not gemm.inline_gemm.pack(matrix, panels):
                 # Row-major or column-major, without a temporary array.
                 panels.swapaxes(0, 1)[...] = matrix.T.reshape(-1, PANEL, rows).transpose(2, 0, 1)
 

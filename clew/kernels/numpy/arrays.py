@@ -6,8 +6,8 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from clew.kernels import compiled
 from clew.kernels.compiled.copies import copied
-from clew.kernels.compiled.transpose import transposed_copy
 from clew.kernels.numpy.conversion import converted
 
 Array = NDArray[Any]
@@ -57,7 +57,7 @@ def row_by_row(array: Array) -> Array:
     """The array, copied if its elements do not follow each other in memory row by row."""
     if array.flags.c_contiguous:
         return array
-    transposed = transposed_copy(array)
+    transposed = compiled.transpose.transposed_copy(array)
     return copied(array) if transposed is None else transposed
 
 

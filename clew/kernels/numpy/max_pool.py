@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 
 from clew.kernels import pool
-from clew.kernels.codegen.builder import TYPES
+from clew.kernels.codegen.contexts import TYPES
 from clew.kernels.numpy.arrays import Array, are_below, at, is_inexact, widened
 from clew.kernels.numpy.im2col import Sizes, expand
 from clew.kernels.numpy.separable import (

@@ -105,23 +105,13 @@ def legendre_p(x: Array, degree: Array) -> Array:
     return recurrence("legendre", _legendre_step, x, degree, x)
 
 
-def of_numbers(polynomial: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
-    """The same over arrays that broadcast, with degrees as floats, which are truncated."""
-
-    def function(x: Array, n: Array) -> Array:
-        x, n = np.broadcast_arrays(np.asarray(x), np.asarray(n))
-        dtype = np.result_type(x, n) if x.dtype != n.dtype else x.dtype
-        fits = np.isfinite(n) & (np.absolute(n) < 2**62)
-        degree = np.where(fits, n, -1).astype(np.int64)
-        shape = x.shape
-        x = np.ascontiguousarray(x, np.float64).reshape(-1)
-        degree = degree.reshape(-1)
-        with np.errstate(all="ignore"):
-            return polynomial(x, degree).reshape(shape).astype(dtype, copy=False)
-
-    return function
-
-
-def shifted(polynomial: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
-    """The same polynomials, moved from [-1, 1] to [0, 1]."""
-    return lambda x, degree: polynomial(x + x - 1, degree)
+def of_numbers(polynomial: Callable[[Array, Array], Array], x: Array, n: Array) -> Array:
+    """A polynomial over arrays that broadcast, with degrees as floats, which are truncated."""
+    x, n = np.broadcast_arrays(np.asarray(x), np.asarray(n))
+    dtype = np.result_type(x, n) if x.dtype != n.dtype else x.dtype
+    fits = np.isfinite(n) & (np.absolute(n) < 2**62)
+    degree = np.where(fits, n, -1).astype(np.int64)
+    shape = x.shape
+    x = np.ascontiguousarray(x, np.float64).reshape(-1)
+    with np.errstate(all="ignore"):
+        return polynomial(x, degree.reshape(-1)).reshape(shape).astype(dtype, copy=False)

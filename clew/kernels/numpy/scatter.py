@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from clew.backend.dtypes import LOW_PRECISION
-from clew.kernels.codegen.builder import TYPES
-from clew.kernels.compiled import gather_scatter
+from clew.kernels import compiled
+from clew.kernels.codegen.contexts import TYPES
 from clew.kernels.runtime import jit
 
 # With so many elements to each position, only those that are added to are converted.
@@ -97,7 +97,7 @@ def add_rows(target: np.ndarray, index: np.ndarray, rows: np.ndarray, dim: int =
         outer = math.prod(shape[:dim])
         values = np.ascontiguousarray(rows).reshape(outer, index.size, width)
         places = np.ascontiguousarray(index, np.int64)
-        gather_scatter.index_add(target.reshape(outer, shape[dim], width), places, values)
+        compiled.gather_scatter.index_add(target.reshape(outer, shape[dim], width), places, values)
         return target
     if dim or width < WIDE_ROW or target.dtype in LOW_PRECISION:
         return add_flat(target, positions_of_rows(shape, dim, index), rows)
@@ -145,7 +145,9 @@ def take_rows(table: np.ndarray, index: np.ndarray) -> np.ndarray:
         or jit.threads() == 1
     ):
         return table.take(index, axis=0)
-    rows = gather_scatter.take_rows(table, np.ascontiguousarray(index, np.int64).reshape(-1))
+    rows = compiled.gather_scatter.take_rows(
+        table, np.ascontiguousarray(index, np.int64).reshape(-1)
+    )
     return rows.reshape(*index.shape, table.shape[1])
 
 

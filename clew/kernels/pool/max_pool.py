@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from clew.kernels.codegen.builder import BODY, TYPES
-from clew.kernels.codegen.contexts import compiled, context_of
+from clew.kernels.codegen.builder import BODY
+from clew.kernels.codegen.contexts import TYPES, compiled, context_of
 from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.image_rows import ImageRowBuilder, Range
 from clew.kernels.codegen.loops import end_module

@@ -8,7 +8,7 @@ import numpy as np
 
 from clew.core.op import OPS
 from clew.core.tensor import Tensor, wrap
-from clew.kernels.numpy.recurrent import spans
+from clew.kernels import numpy as kernels
 from clew.ops.batching.rules import Call, decomposed, front, rules
 from clew.ops.batching.tensor import BatchedTensor
 from clew.ops.nn.linear import linear
@@ -147,7 +147,7 @@ class _Walk:
 
     def __init__(self, input: Tensor, batch_sizes: tuple[int, ...], reverse: bool) -> None:
         self.input = input
-        self.steps = spans(batch_sizes, reverse)
+        self.steps = kernels.recurrent.spans(batch_sizes, reverse)
         self.forwards = self.steps[0][0] == 0
         self.rows: list[Tensor] = []
 

@@ -11,7 +11,7 @@ from clew.core.elementwise import NO_PARAMS
 from clew.core.op import OPS
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
-from clew.kernels.gemm.outer_product import are_large, outer_products
+from clew.kernels import gemm
 from clew.ops.batching.rules import (
     Call,
     declare,
@@ -43,9 +43,11 @@ def _product(a: Tensor, a_batched: bool, b: Tensor, b_batched: bool) -> Tensor:
         return _by_rows(a, b, MM)
     state, first, second = local.state, a._array, b._array
     is_outer = a_batched and b_batched and first.shape[2] == 1 and first.dtype is second.dtype
-    if is_outer and state.intercept is None and are_large(first, second):
+    if is_outer and state.intercept is None and gemm.outer_product.are_large(first, second):
         # What each example gives for the gradient of a weight.
-        return BMM.output(state, (a, b), NO_PARAMS, outer_products(first, second))
+        return BMM.output(
+            state, (a, b), NO_PARAMS, gemm.outer_product.outer_products(first, second)
+        )
     product: Tensor = BMM(a, b)
     return product
 

@@ -6,7 +6,7 @@ from clew import errors
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
-from clew.kernels.numpy import implicit_gradients as kernel
+from clew.kernels import numpy as kernels
 
 
 def _no_second_derivative(g: Tensor) -> Tensor:
@@ -22,13 +22,13 @@ def _no_derivative_of_a_share(g: Tensor) -> Tensor:
 
 STANDARD_GAMMA_GRAD = Op(
     "_standard_gamma_grad",
-    lambda self, output: kernel.standard_gamma_grad(self, output),
+    lambda self, output: kernels.implicit_gradients.standard_gamma_grad(self, output),
     node="StandardGammaGradBackward0",
     grads={"self": _no_second_derivative, "output": _no_second_derivative},
 )
 DIRICHLET_GRAD = Op(
     "_dirichlet_grad",
-    lambda x, alpha, total: kernel.dirichlet_grad(x, alpha, total),
+    lambda x, alpha, total: kernels.implicit_gradients.dirichlet_grad(x, alpha, total),
     node="torch::autograd::NotImplemented",
     grads=dict.fromkeys(("x", "alpha", "total"), _no_derivative_of_a_share),
 )

@@ -21,7 +21,7 @@ from clew.core.public import public
 from clew.core.result_layout import memory_order
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
-from clew.kernels.compiled.mersenne_twister import Twister
+from clew.kernels import compiled
 from clew.kernels.numpy.box_muller import BOX_MULLER
 from clew.ops.create.constants import array_like
 from clew.ops.define import vmap_errors
@@ -38,7 +38,7 @@ from clew.ops.define.options import (
 
 Dtype = dtypes.dtype | None
 
-mt19937.use_engine(Twister(BOX_MULLER))
+mt19937.use_engine(lambda: compiled.mersenne_twister.Twister(BOX_MULLER))
 
 
 class Generator:

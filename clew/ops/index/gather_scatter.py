@@ -12,7 +12,7 @@ from clew.core.inplace import refuse_leaf
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
-from clew.kernels.compiled import gather_scatter
+from clew.kernels import compiled
 from clew.kernels.numpy import scatter as kernel
 from clew.kernels.numpy.arrays import are_below
 from clew.ops.define import out_checks
@@ -58,7 +58,7 @@ def _gathered(self: np.ndarray, index: np.ndarray, *, dim: int) -> np.ndarray:
         return few.reshape(index.shape)
     blocks = kernel.in_blocks(source, places, dim)
     if blocks is not None:
-        return gather_scatter.gather(*blocks).reshape(index.shape)
+        return compiled.gather_scatter.gather(*blocks).reshape(index.shape)
     reach = places.shape[:dim] + (source.shape[dim],) + places.shape[dim + 1 :]
     taken = np.take_along_axis(_leading_part(source, reach), places, axis=dim)
     return taken.reshape(index.shape)
@@ -80,7 +80,7 @@ def _ungathered(
     target, places, values = _at_least_1d(out, index, grad_output)
     blocks = kernel.in_blocks(target, places, dim, values)
     if blocks is not None:
-        gather_scatter.scatter_add(*blocks)
+        compiled.gather_scatter.scatter_add(*blocks)
         return out
     summed = kernel.add_flat(target, kernel.positions_along(target.shape, dim, places), values)
     return summed.reshape(input_sizes)
@@ -104,7 +104,7 @@ def _placed(
 
 def _scattered(self: np.ndarray, index: np.ndarray, src: np.ndarray, *, dim: int) -> None:
     target, places, values = _at_least_1d(self, index, src)
-    if _placed(gather_scatter.scatter, target, places, values, dim):
+    if _placed(compiled.gather_scatter.scatter, target, places, values, dim):
         return
     target.reshape(-1)[_positions(target, places, dim)] = _leading_part(values, places.shape)
 
@@ -116,7 +116,7 @@ def _scattered_value(self: np.ndarray, index: np.ndarray, *, dim: int, value: An
 
 def _scatter_added(self: np.ndarray, index: np.ndarray, src: np.ndarray, *, dim: int) -> None:
     target, places, values = _at_least_1d(self, index, src)
-    if _placed(gather_scatter.scatter_add, target, places, values, dim):
+    if _placed(compiled.gather_scatter.scatter_add, target, places, values, dim):
         return
     positions = _positions(target, places, dim)
     kernel.add_flat(target, positions, _leading_part(values, places.shape))

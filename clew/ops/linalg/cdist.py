@@ -14,7 +14,7 @@ from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.kernels import compiled
-from clew.kernels.codegen.builder import TYPES
+from clew.kernels.codegen.contexts import TYPES
 from clew.ops.linalg.checks import require_kernel
 from clew.ops.linalg.product_checks import require_same_scalar_type
 

@@ -15,7 +15,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, of_values, wrap
-from clew.kernels.numpy import lapack
+from clew.kernels import numpy as kernels
 from clew.ops.define import return_types
 from clew.ops.define.out_checks import exact
 from clew.ops.linalg.checks import (
@@ -66,7 +66,7 @@ def _svd(self: Array, *, full_matrices: bool) -> tuple[Array, Array, Array]:
         raise _not_converged(self) from None
     if not np.isfinite(S).all():
         raise _not_converged(self)
-    return lapack.by_columns(U), S, lapack.by_columns(Vh)
+    return kernels.lapack.by_columns(U), S, kernels.lapack.by_columns(Vh)
 
 
 def _not_converged(matrices: Array) -> LinAlgError:
@@ -257,7 +257,7 @@ def _eigh(self: Array, *, UPLO: str) -> tuple[Array, Array]:
             "linalg.eigh: The algorithm failed to converge because the input matrix is "
             "ill-conditioned or has too many repeated eigenvalues" + errors.at_user_line()
         ) from None
-    return values, lapack.by_columns(vectors)
+    return values, kernels.lapack.by_columns(vectors)
 
 
 def _eigh_grad(g: Grads, out0: Tensor, out1: Tensor) -> Tensor | None:
@@ -322,7 +322,9 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
 def _eig(self: Array) -> tuple[Array, Array]:
     values, vectors = np.linalg.eig(self)
     dtype = np.result_type(self.dtype, np.complex64)
-    return values.astype(dtype, copy=False), lapack.by_columns(vectors.astype(dtype, copy=False))
+    return values.astype(dtype, copy=False), kernels.lapack.by_columns(
+        vectors.astype(dtype, copy=False)
+    )
 
 
 def _eig_grad(g: Grads, out0: Tensor, out1: Tensor) -> Tensor | None:

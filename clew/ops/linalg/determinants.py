@@ -8,7 +8,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
-from clew.kernels.numpy import lapack
+from clew.kernels import numpy as kernels
 from clew.ops.define import return_types
 from clew.ops.define.out_checks import exact
 from clew.ops.linalg.checks import (
@@ -36,8 +36,8 @@ def _cofactors(self: Array, g: Array, det: Array) -> Array:
         inverse = _inverse_if_regular(self)
         if inverse is None:
             return _cofactors_by_svd(self, g)
-        result = np.asarray((g * det.conj())[..., None, None] * lapack.adjoint(inverse))
-        bound = lapack.condition_bound(self, inverse)
+        result = np.asarray((g * det.conj())[..., None, None] * kernels.lapack.adjoint(inverse))
+        bound = kernels.lapack.condition_bound(self, inverse)
         poor = ~(bound * np.finfo(self.dtype).eps < _POOR)
         if poor.any():
             result[poor] = _cofactors_by_svd(self[poor], np.broadcast_to(g, poor.shape)[poor])

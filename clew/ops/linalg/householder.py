@@ -10,7 +10,7 @@ from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
-from clew.kernels.numpy import lapack
+from clew.kernels import numpy as kernels
 from clew.ops.define import return_types
 from clew.ops.define.out_checks import castable, input_dtype
 from clew.ops.linalg.checks import require_kernel
@@ -110,10 +110,12 @@ def _no_derivative(g: Any) -> Tensor:
 def _geqrf(self: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     *batch, rows, columns = self.shape
     if not self.size:
-        return lapack.by_columns(self.copy()), np.zeros((*batch, min(rows, columns)), self.dtype)
+        return kernels.lapack.by_columns(self.copy()), np.zeros(
+            (*batch, min(rows, columns)), self.dtype
+        )
     transposed, tau = np.linalg.qr(self, mode="raw")
     factors = transposed.swapaxes(-2, -1).astype(self.dtype, copy=False)
-    return lapack.by_columns(factors), tau.astype(self.dtype, copy=False)
+    return kernels.lapack.by_columns(factors), tau.astype(self.dtype, copy=False)
 
 
 def _ormqr_out_words(want: dtypes.dtype, have: dtypes.dtype) -> str:

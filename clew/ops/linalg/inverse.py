@@ -4,7 +4,7 @@ from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
-from clew.kernels.numpy import lapack
+from clew.kernels import numpy as kernels
 from clew.ops.define import return_types
 from clew.ops.define.out_checks import exact
 from clew.ops.define.rows import require_tensors
@@ -25,7 +25,10 @@ def _inverse_grad(g: tuple[Tensor | None, ...], out0: Tensor) -> Tensor | None:
 
 
 LINALG_INV_EX = Op(
-    "linalg_inv_ex", lambda self: lapack.inverse(self), outputs=2, grads={"self": _inverse_grad}
+    "linalg_inv_ex",
+    lambda self: kernels.lapack.inverse(self),
+    outputs=2,
+    grads={"self": _inverse_grad},
 )
 
 

@@ -8,7 +8,7 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.tensor import Tensor, every_value
-from clew.kernels.numpy import ldl
+from clew.kernels import numpy as kernels
 from clew.ops.define import return_types
 from clew.ops.define.out_checks import input_dtype
 from clew.ops.linalg.checks import (
@@ -38,12 +38,13 @@ def _no_solve_derivative(g: Any) -> Tensor:
 
 
 LINALG_LDL_FACTOR_EX = Op(
-    "linalg_ldl_factor_ex", lambda self, *, hermitian: ldl.factor(self, hermitian), outputs=3,
+    "linalg_ldl_factor_ex", lambda self, *, hermitian: kernels.ldl.factor(self, hermitian),
+    outputs=3,
     grads={"self": _no_factor_derivative}, node="NotImplemented",
 )  # fmt: skip
 LINALG_LDL_SOLVE = Op(
     "linalg_ldl_solve",
-    lambda LD, pivots, B, *, hermitian: ldl.solve(LD, pivots, B, hermitian),
+    lambda LD, pivots, B, *, hermitian: kernels.ldl.solve(LD, pivots, B, hermitian),
     grads={"LD": _no_solve_derivative, "B": _no_solve_derivative}, node="NotImplemented",
 )  # fmt: skip
 

@@ -11,7 +11,7 @@ from clew import errors
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
-from clew.kernels.numpy import lobpcg as kernel
+from clew.kernels import numpy as kernels
 from clew.ops.create.random import randn
 from clew.ops.linalg.decompositions import eigh
 
@@ -38,7 +38,7 @@ def _forward(
     of_b = _one_for_each(B, batch, size)
     of_inverse = _one_for_each(inverse, batch, size)
     found = [
-        kernel.solve(kernel.Problem(a, b, i, largest), x, count, steps, tolerance)
+        kernels.lobpcg.solve(kernels.lobpcg.Problem(a, b, i, largest), x, count, steps, tolerance)
         for a, x, b, i in zip(flat, starts, of_b, of_inverse, strict=True)
     ]
     values = np.stack([each[0] for each in found]).reshape(*batch, count)

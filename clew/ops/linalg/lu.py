@@ -10,7 +10,7 @@ from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import deliver, public
 from clew.core.tensor import Tensor, every_value, wrap
-from clew.kernels.numpy import lapack
+from clew.kernels import numpy as kernels
 from clew.ops.define import return_types
 from clew.ops.define.out_checks import exact
 from clew.ops.linalg.checks import failed_matrix, failures, require_kernel, warn_of_newer
@@ -81,8 +81,8 @@ def _upper(lu: Array) -> Array:
 
 
 def _lu(self: Array) -> tuple[Array, Array, Array]:
-    factors, pivots, _ = lapack.lu_factor(self)
-    P = lapack.permutation_matrix(pivots, self.shape[-2], self.dtype)
+    factors, pivots, _ = kernels.lapack.lu_factor(self)
+    P = kernels.lapack.permutation_matrix(pivots, self.shape[-2], self.dtype)
     return P, _unit_lower(factors), _upper(factors)
 
 
@@ -132,7 +132,7 @@ def lu(A: Tensor, *, pivot: bool = True) -> return_types.linalg_lu:
 
 PERMUTATION = Op(
     "_lu_permutation",
-    lambda pivots, *, rows, dtype: lapack.permutation_matrix(pivots, rows, dtype),
+    lambda pivots, *, rows, dtype: kernels.lapack.permutation_matrix(pivots, rows, dtype),
     non_differentiable="made of integers",
 )
 
@@ -160,7 +160,7 @@ def _compact_grad(g: Grads, out0: Tensor, out1: Tensor) -> Tensor | None:
 
 
 LINALG_LU_FACTOR_EX = Op(
-    "linalg_lu_factor_ex", lambda self: lapack.lu_factor(self), outputs=3,
+    "linalg_lu_factor_ex", lambda self: kernels.lapack.lu_factor(self), outputs=3,
     grads={"self": _compact_grad},
 )  # fmt: skip
 
@@ -263,7 +263,7 @@ def _old_lu(
 
 
 def _unpack(LU_data: Array, LU_pivots: Array) -> tuple[Array, Array, Array]:
-    P = lapack.permutation_matrix(LU_pivots, LU_data.shape[-2], LU_data.dtype)
+    P = kernels.lapack.permutation_matrix(LU_pivots, LU_data.shape[-2], LU_data.dtype)
     return P, _unit_lower(LU_data), _upper(LU_data)
 
 
@@ -344,10 +344,10 @@ def _check_pivots(pivots: Array, rows: int) -> None:
 def _solve_forward(LU: Array, pivots: Array, B: Array, *, left: bool, adjoint: bool) -> Array:
     _check_pivots(pivots, LU.shape[-2])
     if left:
-        return lapack.by_columns(lapack.lu_solve(LU, pivots, B, adjoint))
+        return kernels.lapack.by_columns(kernels.lapack.lu_solve(LU, pivots, B, adjoint))
     # X A = B is A^H X^H = B^H.
-    transposed = lapack.lu_solve(LU, pivots, lapack.adjoint(B), not adjoint)
-    return lapack.adjoint(transposed)
+    transposed = kernels.lapack.lu_solve(LU, pivots, kernels.lapack.adjoint(B), not adjoint)
+    return kernels.lapack.adjoint(transposed)
 
 
 def _solve_grads(

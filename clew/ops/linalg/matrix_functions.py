@@ -12,7 +12,7 @@ from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
-from clew.kernels.numpy import lapack
+from clew.kernels import numpy as kernels
 from clew.ops.define import return_types
 from clew.ops.define.out_checks import castable
 from clew.ops.linalg.checks import (
@@ -68,12 +68,16 @@ def _pinv(self: Array, *, atol: Any, rtol: Any, hermitian: bool) -> Array:
         values, vectors = np.linalg.eigh(self)
         keep = np.absolute(values) > _tolerance(np.absolute(values), self.shape, atol, rtol)
         inverted = np.where(keep, 1 / np.where(keep, values, 1), 0)
-        return ((vectors * inverted[..., None, :]) @ lapack.adjoint(vectors)).astype(self.dtype)
+        return ((vectors * inverted[..., None, :]) @ kernels.lapack.adjoint(vectors)).astype(
+            self.dtype
+        )
     U, S, Vh = svd(wrap(self), full_matrices=False)
     u, s, vh = U._array, S._array, Vh._array
     keep = s > _tolerance(s, self.shape, atol, rtol)
     inverted = np.where(keep, 1 / np.where(keep, s, 1), 0)
-    return ((lapack.adjoint(vh) * inverted[..., None, :]) @ lapack.adjoint(u)).astype(self.dtype)
+    return (
+        (kernels.lapack.adjoint(vh) * inverted[..., None, :]) @ kernels.lapack.adjoint(u)
+    ).astype(self.dtype)
 
 
 LINALG_PINV = Op("linalg_pinv", _pinv, grads={"self": _pinv_grad})
@@ -161,13 +165,18 @@ def _lstsq(
         keep = values > cut * values.max(-1, initial=0)[..., None]
         rank = keep.sum(-1)
         inverted = np.where(keep, 1 / np.where(keep, values, 1), 0)
-        x = lapack.adjoint(vh) @ (inverted[..., None] * (lapack.adjoint(u) @ b))
+        x = kernels.lapack.adjoint(vh) @ (inverted[..., None] * (kernels.lapack.adjoint(u) @ b))
     residuals = np.zeros(0, real)
     if rows > columns and driver != "gelsy" and (rank == columns).all():
         residuals = (np.absolute(self @ x - b) ** 2).sum(-2)
     known_rank = np.zeros(0, np.int64) if driver == "gels" else np.asarray(rank, np.int64)
     shown = values if driver in ("gelsd", "gelss") else np.zeros(0, real)
-    return lapack.by_columns(x.astype(self.dtype)), residuals.astype(real), known_rank, shown
+    return (
+        kernels.lapack.by_columns(x.astype(self.dtype)),
+        residuals.astype(real),
+        known_rank,
+        shown,
+    )
 
 
 # How far an estimate must be from what would be a zero.
@@ -182,13 +191,13 @@ def _of_full_rank(self: Array, b: Array, cut: float) -> Array | None:
     q, r = np.linalg.qr(self)
     with np.errstate(all="ignore"):
         identity = np.eye(columns, dtype=self.dtype)
-        inverse = lapack.solve_triangular(r, identity, upper=True, unitriangular=False)
+        inverse = kernels.lapack.solve_triangular(r, identity, upper=True, unitriangular=False)
         if (
-            not (lapack.condition_bound(r, inverse) * cut < 1).all()
-            and not (lapack.condition_estimate(r, inverse) * cut < _MARGIN).all()
+            not (kernels.lapack.condition_bound(r, inverse) * cut < 1).all()
+            and not (kernels.lapack.condition_estimate(r, inverse) * cut < _MARGIN).all()
         ):
             return None
-    solution: Array = inverse @ (lapack.adjoint(q) @ b)
+    solution: Array = inverse @ (kernels.lapack.adjoint(q) @ b)
     return solution
 
 
@@ -327,7 +336,7 @@ def _exp_grad(g: Tensor, self: Tensor) -> Tensor:
 def _matrix_exp(self: Array) -> Array:
     # The powers of a large matrix cancel, so that single precision would lose digits.
     wide = np.complex128 if self.dtype.kind in "cW" else np.float64
-    return lapack.matrix_exp(self.astype(wide, copy=False)).astype(self.dtype, copy=False)
+    return kernels.lapack.matrix_exp(self.astype(wide, copy=False)).astype(self.dtype, copy=False)
 
 
 LINALG_MATRIX_EXP = Op("linalg_matrix_exp", _matrix_exp, grads={"self": _exp_grad})

@@ -7,7 +7,7 @@ from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
-from clew.kernels.numpy import lapack
+from clew.kernels import numpy as kernels
 from clew.ops.define import return_types
 from clew.ops.define.out_checks import exact
 from clew.ops.linalg.checks import (
@@ -30,7 +30,7 @@ def _qr(self: Array, *, mode: str) -> tuple[Array, Array]:
         Q = np.broadcast_to(np.eye(rows, size, dtype=self.dtype), (*self.shape[:-2], rows, size))
         return Q.copy(), np.zeros((*self.shape[:-2], size, columns), self.dtype)
     Q, R = np.linalg.qr(self, mode=mode)  # type: ignore[call-overload]  # mode is one of two here
-    return lapack.by_columns(Q), lapack.by_columns(R)
+    return kernels.lapack.by_columns(Q), kernels.lapack.by_columns(R)
 
 
 def _qr_grad(g: Grads, out0: Tensor, out1: Tensor, mode: str) -> Tensor | None:

@@ -13,7 +13,7 @@ from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
-from clew.kernels.numpy import lapack
+from clew.kernels import numpy as kernels
 from clew.ops.define import return_types
 from clew.ops.define.out_checks import castable, exact
 from clew.ops.define.rows import require_tensors
@@ -42,9 +42,9 @@ def _as_matrix(b: Array, vector: bool) -> Array:
 def _solve(A: Array, B: Array, *, left: bool, vector: bool) -> tuple[Array, Array]:
     right = _as_matrix(B, vector)
     if left:
-        x, info = lapack.solve(A, right)
+        x, info = kernels.lapack.solve(A, right)
     else:
-        x, info = lapack.solve(A.swapaxes(-2, -1), right.swapaxes(-2, -1))
+        x, info = kernels.lapack.solve(A.swapaxes(-2, -1), right.swapaxes(-2, -1))
         x = x.swapaxes(-2, -1)
     return (x[..., 0] if vector else x), info
 
@@ -150,8 +150,10 @@ def _solve_triangular(
     self: Array, B: Array, *, upper: bool, left: bool, unitriangular: bool
 ) -> Array:
     if left:
-        return lapack.by_columns(lapack.solve_triangular(self, B, upper, unitriangular))
-    transposed = lapack.solve_triangular(
+        return kernels.lapack.by_columns(
+            kernels.lapack.solve_triangular(self, B, upper, unitriangular)
+        )
+    transposed = kernels.lapack.solve_triangular(
         self.swapaxes(-2, -1), B.swapaxes(-2, -1), not upper, unitriangular
     )
     return np.ascontiguousarray(transposed).swapaxes(-2, -1)
@@ -249,14 +251,14 @@ def _cholesky_grad(g: tuple[Tensor | None, ...], out0: Tensor, upper: bool) -> T
 
 LINALG_CHOLESKY_EX = Op(
     "linalg_cholesky_ex",
-    lambda self, *, upper: lapack.cholesky(self, upper),
+    lambda self, *, upper: kernels.lapack.cholesky(self, upper),
     outputs=2,
     grads={"self": _cholesky_grad},
 )
 
 
 def _checked_cholesky(self: Array, *, upper: bool) -> Array:
-    factor, info = lapack.cholesky(self, upper)
+    factor, info = kernels.lapack.cholesky(self, upper)
     refuse_indefinite("cholesky", info)
     return factor
 
@@ -332,10 +334,10 @@ def _old_cholesky(input: Tensor, upper: bool = False) -> Tensor:
 
 
 def _cholesky_solve(self: Array, input2: Array, *, upper: bool) -> Array:
-    other = lapack.adjoint(input2)
+    other = kernels.lapack.adjoint(input2)
     first, second = (other, input2) if upper else (input2, other)
-    half = lapack.solve_triangular(first, self, False, False)
-    return lapack.by_columns(lapack.solve_triangular(second, half, True, False))
+    half = kernels.lapack.solve_triangular(first, self, False, False)
+    return kernels.lapack.by_columns(kernels.lapack.solve_triangular(second, half, True, False))
 
 
 def _cholesky_solve_grads(
@@ -395,8 +397,10 @@ def _cholesky_inverse(self: Array, *, upper: bool) -> Array:
         zeros = self.diagonal(axis1=-2, axis2=-1) == 0
         refuse_singular("cholesky_inverse", np.where(zeros.any(-1), zeros.argmax(-1) + 1, 0))
     eye = np.eye(self.shape[-1], dtype=self.dtype)
-    inverse = lapack.solve_triangular(lapack.adjoint(self) if upper else self, eye, False, False)
-    return lapack.by_columns(lapack.adjoint(inverse) @ inverse)
+    inverse = kernels.lapack.solve_triangular(
+        kernels.lapack.adjoint(self) if upper else self, eye, False, False
+    )
+    return kernels.lapack.by_columns(kernels.lapack.adjoint(inverse) @ inverse)
 
 
 def _cholesky_inverse_grad(g: Tensor, self: Tensor, out: Tensor, upper: bool) -> Tensor:

@@ -6,6 +6,7 @@ normaliser is kept; backward computes the scores of a block again.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator
 from itertools import product
@@ -14,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clew.backend.mt19937 import Generator, default_generator
+from clew.kernels import compiled
 from clew.kernels.codegen.ir import F32, F64, I32, where
 from clew.kernels.codegen.ir import position as key_position
 from clew.kernels.codegen.ufunc import over_rows
-from clew.kernels.compiled.attention import Attention
 from clew.kernels.gemm.products import batch_product
 from clew.kernels.numpy.arrays import widened
 
@@ -60,17 +61,12 @@ def _GRADIENT_KERNEL(
     return weights, weights * (of_weights - along)
 
 
-# By whether they are causal: the kernels for attention without mask and dropout.
-_FORWARD_KERNELS = {
-    is_causal: Attention(f"attention{'_causal' * is_causal}", _WEIGHTS_KERNEL, is_causal, False)
-    for is_causal in (False, True)
-}
-_BACKWARD_KERNELS = {
-    is_causal: Attention(
-        f"attention{'_causal' * is_causal}_gradients", _GRADIENT_KERNEL, is_causal, True
-    )
-    for is_causal in (False, True)
-}
+@functools.cache
+def _kernel(is_causal: bool, backward: bool) -> compiled.attention.Attention:
+    """The kernel of attention without mask and dropout, or of its gradients."""
+    name = f"attention{'_causal' * is_causal}{'_gradients' * backward}"
+    rows = _GRADIENT_KERNEL if backward else _WEIGHTS_KERNEL
+    return compiled.attention.Attention(name, rows, is_causal, backward)
 
 
 class Block(NamedTuple):
@@ -193,10 +189,10 @@ def attention(
     """
     dtype = query.dtype
     if attn_mask is None and generator is None:
-        compiled = _FORWARD_KERNELS[is_causal].specialize(query)
-        if compiled is not None:
+        ufunc = _kernel(is_causal, backward=False).specialize(query)
+        if ufunc is not None:
             out = np.empty_like(query, shape=(*query.shape[:3], value.shape[3]))
-            return compiled(query, key, value, dtype.type(scale), out=(out, None))
+            return ufunc(query, key, value, dtype.type(scale), out=(out, None))
     query, key, value = widened(query), widened(key), widened(value)
     kernel: Any = _WEIGHTS_KERNEL.specialize(query)
     scores = Scores(query, key, attn_mask, is_causal, scale)
@@ -234,11 +230,11 @@ def gradients(
 ) -> tuple[Array, Array, Array, Array | None]:
     """The gradients of query, key, value and, where it is wanted, of the mask."""
     if attn_mask is None and generator is None:
-        compiled = _BACKWARD_KERNELS[is_causal].specialize(query)
-        if compiled is not None:
+        ufunc = _kernel(is_causal, backward=True).specialize(query)
+        if ufunc is not None:
             places = tuple(_heads_together(each, each.shape[3]) for each in (query, key, value))
             factor = query.dtype.type(scale)
-            return (*compiled(grad, query, key, value, out, normaliser, factor, out=places), None)
+            return (*ufunc(grad, query, key, value, out, normaliser, factor, out=places), None)
     grad, query, key, value, out = map(widened, (grad, query, key, value, out))
     kernel: Any = _GRADIENT_KERNEL.specialize(query)
     scores = Scores(query, key, attn_mask, is_causal, scale)

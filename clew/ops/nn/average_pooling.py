@@ -18,7 +18,7 @@ from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public, with_out
 from clew.core.tensor import Tensor
-from clew.kernels.numpy import average_pool as kernel
+from clew.kernels import numpy as kernels
 from clew.ops.define import out_checks
 from clew.ops.define.memory_layout import channels_last_order, in_order
 from clew.ops.define.zero_share import zero_share
@@ -55,7 +55,7 @@ def _averaged(
         "kernel_size": kernel_size, "stride": stride, "padding": padding, "ceil_mode": ceil_mode,
         "count_include_pad": count_include_pad,
     }  # fmt: skip
-    average = _integer_average if self.dtype.kind == "i" else kernel.avg_pool
+    average = _integer_average if self.dtype.kind == "i" else kernels.average_pool.avg_pool
     result: Array = average(batch, divisor_override=divisor_override, **options)
     return in_order(result, images_order(self)) if batch is self else result[0]
 
@@ -63,12 +63,12 @@ def _averaged(
 def _integer_average(x: Array, *, divisor_override: int | None, **options: Any) -> Array:
     """Sums divided by the number of elements, rounded towards zero."""
     values, ones = x.astype(np.float64), np.ones((1, 1, *x.shape[2:]))
-    sums = np.rint(kernel.avg_pool(values, divisor_override=1, **options))
+    sums = np.rint(kernels.average_pool.avg_pool(values, divisor_override=1, **options))
     if divisor_override is not None:
         divisors: Any = divisor_override
     else:
-        counted = kernel.avg_pool(ones, divisor_override=1, **options)
-        divisors = np.rint(counted / kernel.avg_pool(ones, **options))
+        counted = kernels.average_pool.avg_pool(ones, divisor_override=1, **options)
+        divisors = np.rint(counted / kernels.average_pool.avg_pool(ones, **options))
     return np.trunc(sums / divisors).astype(x.dtype)
 
 
@@ -78,7 +78,7 @@ def _averaged_adjoint(
     ceil_mode: bool, count_include_pad: bool, divisor_override: int | None, order: Order = None,
 ) -> Array:  # fmt: skip
     batch = batch_axis(grad_output, len(kernel_size))
-    result: Array = kernel.avg_pool_adjoint(
+    result: Array = kernels.average_pool.avg_pool_adjoint(
         batch, input_shape=(1, *input_shape)[-batch.ndim :], kernel_size=kernel_size,
         stride=stride, padding=padding, ceil_mode=ceil_mode, count_include_pad=count_include_pad,
         divisor_override=divisor_override,
@@ -144,7 +144,7 @@ def check_adaptive_gradient(name: str, grad: Array, dims: int) -> None:
 @located
 def _adaptive(self: Array, *, output_size: Shape) -> Array:
     batch = batch_axis(self, len(output_size))
-    result: Array = kernel.adaptive_avg_pool(batch, output_size=output_size)
+    result: Array = kernels.average_pool.adaptive_avg_pool(batch, output_size=output_size)
     return in_order(result, images_order(self)) if batch is self else result[0]
 
 
@@ -155,7 +155,7 @@ def _adaptive_adjoint(
     check_adaptive_gradient(f"adaptive_avg_pool{dims}d", grad_output, dims)
     batch = batch_axis(grad_output, dims)
     shape = (1, *input_shape)[-batch.ndim :]
-    result: Array = kernel.adaptive_avg_pool_adjoint(batch, input_shape=shape)
+    result: Array = kernels.average_pool.adaptive_avg_pool_adjoint(batch, input_shape=shape)
     return in_order(result if batch is grad_output else result[0], order)
 
 

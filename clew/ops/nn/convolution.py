@@ -17,13 +17,7 @@ from clew.core.casting import LOWER, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
-from clew.kernels.numpy.convolution import (
-    conv_forward,
-    conv_grad_input,
-    conv_grad_weight,
-    conv_output_shape,
-    conv_transpose_output_shape,
-)
+from clew.kernels import numpy as kernels
 from clew.ops.define.zero_share import zero_share
 from clew.ops.nn.convolution_arguments import (
     Pads,
@@ -62,7 +56,7 @@ def _convolution(
     input: Array, weight: Array, *, stride: Shape, padding: Pads, dilation: Shape, groups: int,
     output_size: Shape | None = None,
 ) -> Array:  # fmt: skip
-    return conv_forward(
+    return kernels.convolution.conv_forward(
         input, weight, stride=stride, padding=padding, dilation=dilation, groups=groups,
         output_size=output_size,
     )  # fmt: skip
@@ -74,7 +68,7 @@ def _convolution_bias(
     input: Array, weight: Array, bias: Array, *, stride: Shape, padding: Pads, dilation: Shape,
     groups: int, output_size: Shape | None = None,
 ) -> Array:  # fmt: skip
-    return conv_forward(
+    return kernels.convolution.conv_forward(
         input, weight, stride=stride, padding=padding, dilation=dilation, groups=groups,
         output_size=output_size, bias=bias,
     )  # fmt: skip
@@ -86,7 +80,7 @@ def _transposed(
     input: Array, weight: Array, *, output_shape: Shape, stride: Shape, padding: Pads,
     dilation: Shape, groups: int,
 ) -> Array:  # fmt: skip
-    return conv_grad_input(
+    return kernels.convolution.conv_grad_input(
         input, weight, input_shape=output_shape, stride=stride, padding=padding,
         dilation=dilation, groups=groups,
     )  # fmt: skip
@@ -98,7 +92,7 @@ def _transposed_bias(
     input: Array, weight: Array, bias: Array, *, output_shape: Shape, stride: Shape,
     padding: Pads, dilation: Shape, groups: int,
 ) -> Array:  # fmt: skip
-    return conv_grad_input(
+    return kernels.convolution.conv_grad_input(
         input, weight, input_shape=output_shape, stride=stride, padding=padding,
         dilation=dilation, groups=groups, bias=bias,
     )  # fmt: skip
@@ -109,7 +103,7 @@ def _weight(
     grad_output: Array, input: Array, *, weight_shape: Shape, stride: Shape, padding: Pads,
     dilation: Shape, groups: int,
 ) -> Array:  # fmt: skip
-    return conv_grad_weight(
+    return kernels.convolution.conv_grad_weight(
         grad_output, input, weight_shape=weight_shape, stride=stride, padding=padding,
         dilation=dilation, groups=groups,
     )  # fmt: skip
@@ -205,7 +199,7 @@ def gradient_options(
     }
     options["groups"] = groups
     check_ranks(input_size, weight_size)
-    expected = located(conv_output_shape)(input_size, weight_size, **options)
+    expected = located(kernels.convolution.conv_output_shape)(input_size, weight_size, **options)
     if expected != grad_output._array.shape:
         raise failure(
             f"Expected grad_output to have the size of the output, {errors.shape_list(expected)}, "
@@ -229,7 +223,9 @@ def _run(
     check_operands(input, weight, bias, groups, False, dilation)
     options = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
     if 0 in input._array.shape:
-        located(conv_output_shape)(input._array.shape, weight._array.shape, **options)
+        located(kernels.convolution.conv_output_shape)(
+            input._array.shape, weight._array.shape, **options
+        )
         refuse_empty_space(input._array.shape)
     result: Tensor
     if bias is None:
@@ -245,7 +241,7 @@ def _run_transposed(
 ) -> Tensor:  # fmt: skip
     check_operands(input, weight, bias, groups, True, dilation)
     options = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
-    shape = located(conv_transpose_output_shape)(
+    shape = located(kernels.convolution.conv_transpose_output_shape)(
         input._array.shape, weight._array.shape, output_padding=output_padding, **options
     )
     refuse_empty_space(input._array.shape)

@@ -9,7 +9,7 @@ from typing import Any
 from clew import errors
 from clew.backend import dtypes
 from clew.core.tensor import Tensor
-from clew.kernels.numpy.im2col import Window
+from clew.kernels import numpy as kernels
 from clew.ops.nn.spatial import Shape, failure, integers, located
 from clew.source import user_stacklevel
 
@@ -69,7 +69,7 @@ def check_weight_rank(
         read[name] = per_axis(
             name, values if isinstance(value, (list, tuple)) else values * dims, axes
         )
-    located(Window.of)(shape[2:], dims=axes, **read)
+    located(kernels.im2col.Window.of)(shape[2:], dims=axes, **read)
     check_ranks(size, shape)
 
 

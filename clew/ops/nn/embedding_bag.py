@@ -11,7 +11,7 @@ from clew.backend import dtypes
 from clew.core.arguments import typed
 from clew.core.op import Op
 from clew.core.tensor import Tensor, every_value, wrap
-from clew.kernels.compiled.gather_scatter import add_rows, index_add
+from clew.kernels import compiled
 from clew.kernels.numpy.arrays import widened
 from clew.ops.nn.embedding import (
     EMBEDDING,
@@ -73,9 +73,11 @@ def _embedding_bag(
         ids = np.ascontiguousarray(ids, np.int64)
         if factors is None:
             table = np.ascontiguousarray(table)
-            add_rows(result[None], ids, table[None], np.ascontiguousarray(rows, np.int64))
+            compiled.gather_scatter.add_rows(
+                result[None], ids, table[None], np.ascontiguousarray(rows, np.int64)
+            )
         else:
-            index_add(result[None], ids, (table[rows] * factors)[None])
+            compiled.gather_scatter.index_add(result[None], ids, (table[rows] * factors)[None])
     if mode == "mean":
         counts = np.bincount(ids, minlength=bags)
         result /= np.maximum(counts, 1)[:, None].astype(result.dtype)

@@ -12,7 +12,7 @@ from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
-from clew.kernels.numpy import im2col as kernel
+from clew.kernels import numpy as kernels
 from clew.ops.define.dims import is_int
 from clew.ops.nn.spatial import Shape, failure, integers, keeps_format, require_tensor
 
@@ -26,7 +26,7 @@ def _unfolded(
     self: Array, *, kernel_size: Shape, dilation: Shape, padding: Shape, stride: Shape
 ) -> Array:
     batch = self if self.ndim == 4 else self[None]
-    columns = kernel.unfold(
+    columns = kernels.im2col.unfold(
         batch, kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride
     )
     return columns if batch is self else columns[0]
@@ -37,7 +37,7 @@ def _folded(
     stride: Shape,
 ) -> Array:  # fmt: skip
     batch = self if self.ndim == 3 else self[None]
-    result = kernel.fold(
+    result = kernels.im2col.fold(
         batch, output_size=output_size, kernel_size=kernel_size, dilation=dilation,
         padding=padding, stride=stride,
     )  # fmt: skip

@@ -24,9 +24,8 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
-from clew.kernels.numpy import grid_sample as kernel
+from clew.kernels import numpy as kernels
 from clew.kernels.numpy.arrays import compute_dtype, widened
-from clew.kernels.numpy.interpolate import cubic_weight_derivatives, cubic_weights
 from clew.ops.nn.spatial import Shape, failure, integers, located, require_tensor
 from clew.ops.shape.joining import stack
 from clew.source import user_stacklevel
@@ -38,7 +37,7 @@ Array = np.ndarray
 
 GATHER: Op = Op(
     "grid_gather",
-    lambda self, *, index, inside: kernel.gather_points(self, index, inside),
+    lambda self, *, index, inside: kernels.grid_sample.gather_points(self, index, inside),
     grads={
         "self": lambda g, self_shape, index, inside: SCATTER(
             g, index=index, inside=inside, spatial=self_shape[2:]
@@ -48,7 +47,7 @@ GATHER: Op = Op(
 )
 SCATTER: Op = Op(
     "grid_scatter",
-    lambda self, *, index, inside, spatial: kernel.scatter_points(
+    lambda self, *, index, inside, spatial: kernels.grid_sample.scatter_points(
         self, index, inside, spatial=spatial
     ),
     grads={"self": lambda g, index, inside: GATHER(g, index=index, inside=inside)},
@@ -62,11 +61,11 @@ class _Axis:
     def __init__(
         self, coordinate: Tensor, size: int, mode: str, padding_mode: str, align_corners: bool
     ) -> None:
-        scale, offset = kernel.unnormalize_coefficients(size, align_corners)
+        scale, offset = kernels.grid_sample.unnormalize_coefficients(size, align_corners)
         position = coordinate * scale + offset
         moved: Any = scale
         if mode != "bicubic":
-            factor, shift = kernel.padding_coefficients(
+            factor, shift = kernels.grid_sample.padding_coefficients(
                 position._array, size, padding_mode, align_corners
             )
             # A zero factor drops the position itself, which may be infinite or NaN.
@@ -74,7 +73,7 @@ class _Axis:
             position = safe * wrap(factor) + wrap(shift)
             moved = wrap(factor * factor.dtype.type(scale))
         if mode == "nearest":
-            self.first = kernel.nearest_positions(position._array)
+            self.first = kernels.grid_sample.nearest_positions(position._array)
             return
         floor = np.floor(position._array)
         part = position - wrap(floor)
@@ -83,8 +82,10 @@ class _Axis:
             self.weights = [1 - part, part]
             self.derivatives: list[Any] = [-moved, moved]
         else:
-            self.weights = cubic_weights(part)
-            self.derivatives = [each * moved for each in cubic_weight_derivatives(part)]
+            self.weights = kernels.interpolate.cubic_weights(part)
+            self.derivatives = [
+                each * moved for each in kernels.interpolate.cubic_weight_derivatives(part)
+            ]
 
 
 def _axes(
@@ -105,8 +106,8 @@ def _neighbours(
     for taps in product(range(count), repeat=len(axes)):
         corner = [axis.first + tap for axis, tap in zip(axes, taps, strict=True)]
         if mode == "bicubic":
-            corner = kernel.pad_corner(corner, spatial, padding_mode, align_corners)
-        index, inside = kernel.point_index(corner, spatial)
+            corner = kernels.grid_sample.pad_corner(corner, spatial, padding_mode, align_corners)
+        index, inside = kernels.grid_sample.point_index(corner, spatial)
         yield taps, index, inside
 
 
@@ -125,7 +126,7 @@ def _of_sample(
         g, input, grid = g.float(), input.float(), grid.float()
     state = local.state
     if not state.grad_enabled and state.intercept is None and not state.dual:
-        found = kernel.grid_sample_gradient(
+        found = kernels.grid_sample.grid_sample_gradient(
             g._array, input._array, grid._array, mode=mode, padding_mode=padding_mode,
             align_corners=align_corners, needs=(needs[0], needs[1]),
         )  # fmt: skip
@@ -177,7 +178,7 @@ def _composed(
 def _sampled(
     input: Array, grid: Array, *, mode: str, padding_mode: str, align_corners: bool
 ) -> Array:
-    return kernel.grid_sample(
+    return kernels.grid_sample.grid_sample(
         input, grid, mode=mode, padding_mode=padding_mode, align_corners=align_corners
     )
 
@@ -267,12 +268,12 @@ def grid_sample(
         >>> F.grid_sample(image, clew.zeros(1, 1, 1, 2), align_corners=False)
         tensor([[[[2.5000]]]])
     """
-    if mode not in kernel.MODES:
+    if mode not in kernels.grid_sample.MODES:
         raise ValueError(
             "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', "
             f"but got: '{mode}'" + errors.at_user_line()
         )
-    if padding_mode not in kernel.PADDING_MODES:
+    if padding_mode not in kernels.grid_sample.PADDING_MODES:
         raise ValueError(
             "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
             f"'reflection', but got: '{padding_mode}'" + errors.at_user_line()
@@ -292,8 +293,8 @@ def grid_sampler(
         if not 0 <= number < 3:
             raise failure(f"grid_sampler(): unknown {name} mode {number}")
     return _sample(
-        input, grid, kernel.MODES[interpolation_mode], kernel.PADDING_MODES[padding_mode],
-        align_corners,
+        input, grid, kernels.grid_sample.MODES[interpolation_mode],
+        kernels.grid_sample.PADDING_MODES[padding_mode], align_corners,
     )  # fmt: skip
 
 

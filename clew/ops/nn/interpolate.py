@@ -16,7 +16,7 @@ from clew.backend import dtypes
 from clew.core.arguments import typed
 from clew.core.op import Op
 from clew.core.tensor import Tensor
-from clew.kernels.numpy import interpolate as kernel
+from clew.kernels import numpy as kernels
 from clew.ops.define.dims import is_int
 from clew.ops.nn.average_pooling import (
     adaptive_avg_pool1d,
@@ -40,8 +40,8 @@ def _resized(
         "antialias": antialias,
     }  # fmt: skip
     if self.dtype != np.uint8 or mode.startswith("nearest"):
-        return kernel.interpolate(self, **options)
-    return kernel.interpolate_bytes(self, **options)
+        return kernels.interpolate.interpolate(self, **options)
+    return kernels.interpolate.interpolate_bytes(self, **options)
 
 
 @keeps_format
@@ -50,7 +50,7 @@ def _resized_adjoint(
     grad_output: Array, *, input_shape: Shape, mode: str, align_corners: bool, scales: Scales,
     antialias: bool,
 ) -> Array:  # fmt: skip
-    return kernel.interpolate_adjoint(
+    return kernels.interpolate.interpolate_adjoint(
         grad_output, input_shape=input_shape, mode=mode, align_corners=align_corners,
         scales=scales, antialias=antialias,
     )  # fmt: skip
@@ -270,7 +270,7 @@ def _read_target(
             "value cannot be converted to type int64_t without overflow\n"
             f"  The sizes {spatial} times {scales} are no sizes"
         )
-    sizes = kernel.interpolate_output_size(spatial, scales)
+    sizes = kernels.interpolate.interpolate_output_size(spatial, scales)
     return sizes, None if recompute_scale_factor else scales
 
 

@@ -17,7 +17,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor
-from clew.kernels.numpy import max_pool as kernel
+from clew.kernels import numpy as kernels
 from clew.ops.define.memory_layout import channels_last_order, in_order
 from clew.ops.define.zero_share import zero_share
 from clew.ops.nn.average_pooling import (
@@ -55,7 +55,7 @@ INDEX_BYTES = 8
 
 def _picked(self: Array, indices: Array, *, spatial: Shape) -> Array:
     dims = len(spatial)
-    batch = kernel.gather_by_index(batch_axis(self, dims), batch_axis(indices, dims))
+    batch = kernels.max_pool.gather_by_index(batch_axis(self, dims), batch_axis(indices, dims))
     return batch.reshape(indices.shape)
 
 
@@ -67,7 +67,7 @@ def _scattered(
     dims = len(spatial)
     if adaptive:
         check_adaptive_gradient(f"adaptive_max_pool{dims}d", grad_output, dims)
-    batch = kernel.scatter_by_index(
+    batch = kernels.max_pool.scatter_by_index(
         batch_axis(grad_output, dims), batch_axis(indices, dims), spatial=spatial, unique=unique
     )
     return in_order(batch.reshape(*grad_output.shape[:-dims], *spatial), order)
@@ -106,7 +106,9 @@ def _pooled_op(name: str, forward: Any, dims: int, node: str, windows: bool = Fa
             s >= d * (k - 1) + 1 for k, s, d in zip(kernel_size, stride, dilation, strict=True)
         )
         grad, index = g[0], out1
-        if kernel.has_empty_windows(spatial, kernel_size, stride, padding, dilation, ceil_mode):
+        if kernels.max_pool.has_empty_windows(
+            spatial, kernel_size, stride, padding, dilation, ceil_mode
+        ):
             # What lies wholly in the padding has no element that a gradient could go to.
             grad, index, apart = grad.masked_fill(index < 0, 0.0), index.clamp(min=0), False
         order = channels_last_order(self._array) if self._array.ndim == dims + 2 else None
@@ -125,7 +127,7 @@ def _max_pooled(
     ceil_mode: bool,
 ) -> Pair:  # fmt: skip
     batch = batch_axis(self, len(kernel_size))
-    values, indices = kernel.max_pool(
+    values, indices = kernels.max_pool.max_pool(
         batch, kernel_size=kernel_size, stride=stride, padding=padding, dilation=dilation,
         ceil_mode=ceil_mode,
     )  # fmt: skip
@@ -146,7 +148,7 @@ def _is_volume_with_channels_last(array: Array) -> bool:
 @located
 def _adaptive_max(self: Array, *, output_size: Shape) -> Pair:
     batch = batch_axis(self, len(output_size))
-    values, indices = kernel.adaptive_max_pool(batch, output_size=output_size)
+    values, indices = kernels.max_pool.adaptive_max_pool(batch, output_size=output_size)
     if batch is not self:
         return values[0], indices[0]
     order = images_order(self)
@@ -156,7 +158,7 @@ def _adaptive_max(self: Array, *, output_size: Shape) -> Pair:
 @located
 def _fractional_max(self: Array, samples: Array, *, kernel_size: Shape, output_size: Shape) -> Pair:
     batch = batch_axis(self, len(output_size))
-    values, indices = kernel.fractional_max_pool(
+    values, indices = kernels.max_pool.fractional_max_pool(
         batch, kernel_size=kernel_size, output_size=output_size, samples=samples
     )
     return (values, indices) if batch is self else (values[0], indices[0])
@@ -253,7 +255,7 @@ def _check_line(
             f"max_pool1d() padding should be at most half of kernel size, but got "
             f"padding={padding} and kernel_size={kernel_size}"
         )
-    count = kernel.pool_output_size(
+    count = kernels.max_pool.pool_output_size(
         shape[-1], kernel_size, stride, padding, dilation, bool(ceil_mode)
     )
     if count < 1:
@@ -264,7 +266,15 @@ def _check_line(
 
 
 _FEW_SHIFTS = 8  # comparisons of whole rows that take less time than looking for indices
-LINE_MAXIMA = Op("max_pool1d_values", kernel.line_maxima, non_differentiable="used without grad")
+
+
+def _line_maxima(
+    self: Array, *, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool
+) -> Array:
+    return kernels.max_pool.line_maxima(self, kernel, stride, padding, dilation, ceil_mode)
+
+
+LINE_MAXIMA = Op("max_pool1d_values", _line_maxima, non_differentiable="used without grad")
 
 
 def _needs_values_only(input: Tensor) -> bool:

@@ -19,7 +19,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor
-from clew.kernels.numpy.separable import AxisTable, apply_tables
+from clew.kernels import numpy as kernels
 from clew.ops.define.memory_layout import channels_last_order, in_order
 from clew.ops.define.zero_share import zero_share
 from clew.ops.nn.spatial import (
@@ -116,17 +116,17 @@ _POSITIONS = {"reflect": _reflected, "replicate": _replicated, "circular": _wrap
 
 
 @lru_cache(maxsize=256)
-def _table(mode: str, size: int, low: int, high: int) -> AxisTable:
+def _table(mode: str, size: int, low: int, high: int) -> kernels.separable.AxisTable:
     chosen = _POSITIONS[mode](size, low, high)[:, None]
-    return AxisTable(chosen, np.ones(chosen.shape), size)
+    return kernels.separable.AxisTable(chosen, np.ones(chosen.shape), size)
 
 
-def _tables(mode: str, spatial: Shape, pads: Pads) -> list[AxisTable]:
+def _tables(mode: str, spatial: Shape, pads: Pads) -> list[kernels.separable.AxisTable]:
     return [_table(mode, n, *pair) for n, pair in zip(spatial, pads, strict=True)]
 
 
 def _copied(self: Array, *, mode: str, pads: Pads) -> Array:
-    result = apply_tables(self, _tables(mode, self.shape[-len(pads) :], pads))
+    result = kernels.separable.apply_tables(self, _tables(mode, self.shape[-len(pads) :], pads))
     return result if mode == "circular" else in_order(result, channels_last_order(self))
 
 
@@ -135,7 +135,7 @@ def _added(
     order: tuple[int, ...] | None = None,
 ) -> Array:  # fmt: skip
     tables = [t.transposed for t in _tables(mode, spatial, pads)]
-    return in_order(apply_tables(grad_output, tables), order)
+    return in_order(kernels.separable.apply_tables(grad_output, tables), order)
 
 
 def _copying_op(name: str, node: str) -> Op:

@@ -15,9 +15,8 @@ import numpy as np
 from clew.core.op import Op
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
-from clew.kernels.numpy import recurrent as kernels
+from clew.kernels import numpy as kernels
 from clew.kernels.numpy.arrays import widened
-from clew.kernels.numpy.recurrent import Spans, spans
 from clew.kernels.numpy.reduce import sum_over
 from clew.ops.linalg.matmul import times
 from clew.ops.nn.layer_norm import graph_is_wanted
@@ -84,7 +83,7 @@ def _replaced(state: Tensor, first_rows: Tensor) -> Tensor:
     return first_rows if count == state._array.shape[0] else cat([first_rows, state[count:]])
 
 
-def _in_time_order(rows: list[Tensor], steps: Spans) -> Tensor:
+def _in_time_order(rows: list[Tensor], steps: kernels.recurrent.Spans) -> Tensor:
     """Rows of steps as one tensor, whichever way the steps were walked."""
     forwards = steps[0][0] == 0
     return cat(rows if forwards else rows[::-1])
@@ -120,8 +119,8 @@ def _lstm(
     arrays = _wide(input, w_ih, w_hh, b_ih, b_hh, h0, c0, w_hr)
     state = local.state
     keeps = state.grad_enabled or state.dual or state.intercept is not None
-    steps = spans(batch_sizes, reverse)
-    out, h, c, gates, cells = kernels.lstm_forward(*arrays, steps=steps, keeps=keeps)
+    steps = kernels.recurrent.spans(batch_sizes, reverse)
+    out, h, c, gates, cells = kernels.recurrent.lstm_forward(*arrays, steps=steps, keeps=keeps)
     return (*_narrow(input.dtype, out, h, c), gates, cells)
 
 
@@ -130,23 +129,23 @@ def _lstm_gradients(
     b_hh: Tensor | None, h0: Tensor, c0: Tensor, w_hr: Tensor | None, out0: Tensor, out3: Tensor,
     out4: Tensor, batch_sizes: tuple[int, ...], reverse: bool, needs: tuple[bool, ...],
 ) -> Gradients:  # fmt: skip
-    steps = spans(batch_sizes, reverse)
+    steps = kernels.recurrent.spans(batch_sizes, reverse)
     if graph_is_wanted():
         return _composed_lstm(g, input, w_ih, w_hh, b_ih, b_hh, h0, c0, w_hr, steps, needs)
     of_h, of_c = _fresh(g[1], h0), _fresh(g[2], c0)
-    of_gates, of_hr = kernels.lstm_backward(
+    of_gates, of_hr = kernels.recurrent.lstm_backward(
         _array(g[0]), of_h, of_c, _array(w_hh), _array(c0), _array(w_hr), out3._array,
         out4._array, steps,
     )  # fmt: skip
-    before = kernels.states_before(_array(out0), _array(h0), steps)
+    before = kernels.recurrent.states_before(_array(out0), _array(h0), steps)
     shared = _of_projections(of_gates, of_gates, _array(input), before, _array(w_ih), needs)
     return _wrapped([*shared, of_h, of_c, of_hr])
 
 
 def _composed_lstm(
     g: Gradients, input: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None,
-    b_hh: Tensor | None, h0: Tensor, c0: Tensor, w_hr: Tensor | None, steps: Spans,
-    needs: tuple[bool, ...],
+    b_hh: Tensor | None, h0: Tensor, c0: Tensor, w_hr: Tensor | None,
+    steps: kernels.recurrent.Spans, needs: tuple[bool, ...],
 ) -> Gradients:  # fmt: skip
     projected = linear(input, w_ih, b_ih)
     h, c = h0, c0
@@ -198,7 +197,9 @@ def _gru(
     batch_sizes: tuple[int, ...], reverse: bool,
 ) -> tuple[Array, ...]:  # fmt: skip
     arrays = _wide(input, w_ih, w_hh, b_ih, b_hh, h0)
-    out, h, gates, news = kernels.gru_forward(*arrays, steps=spans(batch_sizes, reverse))
+    out, h, gates, news = kernels.recurrent.gru_forward(
+        *arrays, steps=kernels.recurrent.spans(batch_sizes, reverse)
+    )
     return (*_narrow(input.dtype, out, h), gates, news)
 
 
@@ -207,12 +208,12 @@ def _gru_gradients(
     b_hh: Tensor | None, h0: Tensor, out0: Tensor, out2: Tensor, out3: Tensor,
     batch_sizes: tuple[int, ...], reverse: bool, needs: tuple[bool, ...],
 ) -> Gradients:  # fmt: skip
-    steps = spans(batch_sizes, reverse)
+    steps = kernels.recurrent.spans(batch_sizes, reverse)
     if graph_is_wanted():
         return _composed_gru(g, input, w_ih, w_hh, b_ih, b_hh, h0, steps, needs)
     of_h = _fresh(g[1], h0)
-    before = kernels.states_before(_array(out0), _array(h0), steps)
-    of_input, of_hidden = kernels.gru_backward(
+    before = kernels.recurrent.states_before(_array(out0), _array(h0), steps)
+    of_input, of_hidden = kernels.recurrent.gru_backward(
         _array(g[0]), of_h, _array(w_hh), before, out2._array, out3._array, steps
     )
     shared = _of_projections(of_input, of_hidden, _array(input), before, _array(w_ih), needs)
@@ -221,7 +222,7 @@ def _gru_gradients(
 
 def _composed_gru(
     g: Gradients, input: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None,
-    b_hh: Tensor | None, h0: Tensor, steps: Spans, needs: tuple[bool, ...],
+    b_hh: Tensor | None, h0: Tensor, steps: kernels.recurrent.Spans, needs: tuple[bool, ...],
 ) -> Gradients:  # fmt: skip
     projected = linear(input, w_ih, b_ih)
     h = h0
@@ -260,7 +261,9 @@ def _rnn(
     relu: bool, batch_sizes: tuple[int, ...], reverse: bool,
 ) -> tuple[Array, ...]:  # fmt: skip
     arrays = _wide(input, w_ih, w_hh, b_ih, b_hh, h0)
-    results = kernels.rnn_forward(*arrays, steps=spans(batch_sizes, reverse), relu=relu)
+    results = kernels.recurrent.rnn_forward(
+        *arrays, steps=kernels.recurrent.spans(batch_sizes, reverse), relu=relu
+    )
     return tuple(_narrow(input.dtype, *results))
 
 
@@ -269,19 +272,19 @@ def _rnn_gradients(
     b_hh: Tensor | None, h0: Tensor, out0: Tensor, relu: bool, batch_sizes: tuple[int, ...],
     reverse: bool, needs: tuple[bool, ...],
 ) -> Gradients:  # fmt: skip
-    steps = spans(batch_sizes, reverse)
+    steps = kernels.recurrent.spans(batch_sizes, reverse)
     if graph_is_wanted():
         return _composed_rnn(g, input, w_ih, w_hh, h0, out0, relu, steps, needs)
     of_h, out = _fresh(g[1], h0), _array(out0)
-    found = kernels.rnn_backward(_array(g[0]), of_h, _array(w_hh), out, steps, relu)
-    before = kernels.states_before(out, _array(h0), steps)
+    found = kernels.recurrent.rnn_backward(_array(g[0]), of_h, _array(w_hh), out, steps, relu)
+    before = kernels.recurrent.states_before(out, _array(h0), steps)
     shared = _of_projections(found, found, _array(input), before, _array(w_ih), needs)
     return _wrapped([*shared, of_h])
 
 
 def _composed_rnn(
     g: Gradients, input: Tensor, w_ih: Tensor, w_hh: Tensor, h0: Tensor, out0: Tensor, relu: bool,
-    steps: Spans, needs: tuple[bool, ...],
+    steps: kernels.recurrent.Spans, needs: tuple[bool, ...],
 ) -> Gradients:  # fmt: skip
     """Here the derivative needs nothing but the states, and those are the output itself."""
     h, befores = h0, []

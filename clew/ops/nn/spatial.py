@@ -12,7 +12,7 @@ import numpy as np
 
 from clew import errors
 from clew.core.tensor import Tensor
-from clew.kernels.numpy.max_pool import pool_output_size
+from clew.kernels import numpy as kernels
 from clew.ops.define.memory_layout import channels_last_order, in_order
 
 Shape = tuple[int, ...]
@@ -217,7 +217,7 @@ def check_pool_sizes(
         sizes = " ".join(f"{letter}: {n}" for letter, n in zip("THW", shape[-3:], strict=True))
         raise failure(f"input image ({sizes}) smaller than kernel size ({_lettered('k', kernel)})")
     axes = zip(shape[-dims:], kernel, stride, padding, dilation, strict=True)
-    counts = [pool_output_size(*axis, ceil_mode) for axis in axes]
+    counts = [kernels.max_pool.pool_output_size(*axis, ceil_mode) for axis in axes]
     if min(counts) < 1:
         channels = shape[-dims - 1]
         raise failure(

@@ -13,7 +13,7 @@ from clew.core.arguments import typed
 from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.tensor import Tensor
-from clew.kernels.numpy import max_pool as kernel
+from clew.kernels import numpy as kernels
 from clew.ops.create.random import rand
 from clew.ops.define.memory_layout import in_order
 from clew.ops.nn.max_pooling import FRACTIONAL_MAX, PICK, Tensors
@@ -206,7 +206,7 @@ def fractional_max_pool3d(
 @located
 def _unpooled(self: Array, indices: Array, *, output_size: Shape) -> Array:
     dims = len(output_size)
-    batch = kernel.max_unpool(
+    batch = kernels.max_pool.max_unpool(
         batch_axis(self, dims), batch_axis(indices, dims), spatial=output_size
     )
     result = batch.reshape(*self.shape[:-dims], *output_size)

@@ -11,7 +11,7 @@ from typing import Any
 from clew import errors
 from clew.core.elementwise import NUMBER
 from clew.core.tensor import Tensor
-from clew.kernels.numpy import orthogonal_polynomials as kernel
+from clew.kernels import numpy as kernels
 from clew.ops.define.rows import FLOAT, Row
 
 _WIDE = "bif"  # half precision is refused
@@ -35,8 +35,9 @@ Example:
 def _polynomial(name: str, forward: Any, line: str, result: str) -> Callable[[Any, Any], Tensor]:
     """The function `special.name`; its op is named `special_name`."""
     op = Row(
-        f"special_{name}", kernel.of_numbers(forward), inputs=("x", "n"), rule=FLOAT, takes=_WIDE,
-        torch_kernel=f"{name}_cpu", non_differentiable=_NO_DERIVATIVE,
+        f"special_{name}", lambda x, n: kernels.orthogonal_polynomials.of_numbers(forward, x, n),
+        inputs=("x", "n"), rule=FLOAT, takes=_WIDE, torch_kernel=f"{name}_cpu",
+        non_differentiable=_NO_DERIVATIVE,
     )  # fmt: skip
 
     def function(x: Any, n: Any) -> Tensor:
@@ -55,62 +56,66 @@ def _polynomial(name: str, forward: Any, line: str, result: str) -> Callable[[An
 
 
 chebyshev_polynomial_t = _polynomial(
-    "chebyshev_polynomial_t", kernel.chebyshev_t,
+    "chebyshev_polynomial_t", lambda x, n: kernels.orthogonal_polynomials.chebyshev_t(x, n),
     "Chebyshev polynomials of the first kind: `cos(n * angle)` of `x = cos(angle)`.",
     "tensor([-0., -1., 26.])",
 )  # fmt: skip
 chebyshev_polynomial_u = _polynomial(
-    "chebyshev_polynomial_u", kernel.chebyshev_u,
+    "chebyshev_polynomial_u", lambda x, n: kernels.orthogonal_polynomials.chebyshev_u(x, n),
     "Chebyshev polynomials of the second kind: `sin((n + 1) * angle) / sin(angle)`.",
     "tensor([-0., -1., 56.])",
 )  # fmt: skip
 chebyshev_polynomial_v = _polynomial(
-    "chebyshev_polynomial_v", kernel.chebyshev_v,
+    "chebyshev_polynomial_v", lambda x, n: kernels.orthogonal_polynomials.chebyshev_v(x, n),
     "Chebyshev polynomials of the third kind: `cos((n + 0.5) * angle) / cos(angle / 2)`.",
     "tensor([ 1., -1., 41.])",
 )  # fmt: skip
 chebyshev_polynomial_w = _polynomial(
-    "chebyshev_polynomial_w", kernel.chebyshev_w,
+    "chebyshev_polynomial_w", lambda x, n: kernels.orthogonal_polynomials.chebyshev_w(x, n),
     "Chebyshev polynomials of the fourth kind: `sin((n + 0.5) * angle) / sin(angle / 2)`.",
     "tensor([-1., -1., 71.])",
 )  # fmt: skip
 shifted_chebyshev_polynomial_t = _polynomial(
-    "shifted_chebyshev_polynomial_t", kernel.shifted(kernel.chebyshev_t),
+    "shifted_chebyshev_polynomial_t",
+    lambda x, n: kernels.orthogonal_polynomials.chebyshev_t(x + x - 1, n),
     "Chebyshev polynomials of the first kind, of `2 * x - 1`: those of the interval from 0 to 1.",
     "tensor([-1., -0., 99.])",
 )  # fmt: skip
 shifted_chebyshev_polynomial_u = _polynomial(
-    "shifted_chebyshev_polynomial_u", kernel.shifted(kernel.chebyshev_u),
+    "shifted_chebyshev_polynomial_u",
+    lambda x, n: kernels.orthogonal_polynomials.chebyshev_u(x + x - 1, n),
     "Chebyshev polynomials of the second kind, of `2 * x - 1`: those of the interval from 0 to 1.",
     "tensor([ -4.,  -0., 204.])",
 )  # fmt: skip
 shifted_chebyshev_polynomial_v = _polynomial(
-    "shifted_chebyshev_polynomial_v", kernel.shifted(kernel.chebyshev_v),
+    "shifted_chebyshev_polynomial_v",
+    lambda x, n: kernels.orthogonal_polynomials.chebyshev_v(x + x - 1, n),
     "Chebyshev polynomials of the third kind, of `2 * x - 1`: those of the interval from 0 to 1.",
     "tensor([ -7.,   1., 169.])",
 )  # fmt: skip
 shifted_chebyshev_polynomial_w = _polynomial(
-    "shifted_chebyshev_polynomial_w", kernel.shifted(kernel.chebyshev_w),
+    "shifted_chebyshev_polynomial_w",
+    lambda x, n: kernels.orthogonal_polynomials.chebyshev_w(x + x - 1, n),
     "Chebyshev polynomials of the fourth kind, of `2 * x - 1`: those of the interval from 0 to 1.",
     "tensor([ -1.,  -1., 239.])",
 )  # fmt: skip
 hermite_polynomial_h = _polynomial(
-    "hermite_polynomial_h", kernel.hermite_h,
+    "hermite_polynomial_h", lambda x, n: kernels.orthogonal_polynomials.hermite_h(x, n),
     "The physicist's Hermite polynomials, orthogonal with the weight exp(-x²).",
     "tensor([-0., -5., 40.])",
 )  # fmt: skip
 hermite_polynomial_he = _polynomial(
-    "hermite_polynomial_he", kernel.hermite_he,
+    "hermite_polynomial_he", lambda x, n: kernels.orthogonal_polynomials.hermite_he(x, n),
     "The probabilist's Hermite polynomials, orthogonal with the weight exp(-x²/2).",
     "tensor([-0.0000, -1.3750,  2.0000])",
 )  # fmt: skip
 laguerre_polynomial_l = _polynomial(
-    "laguerre_polynomial_l", kernel.laguerre_l,
+    "laguerre_polynomial_l", lambda x, n: kernels.orthogonal_polynomials.laguerre_l(x, n),
     "Laguerre polynomials, orthogonal with the weight exp(-x) for x > 0.",
     "tensor([ 1.0000, -0.1458, -0.3333])",
 )  # fmt: skip
 legendre_polynomial_p = _polynomial(
-    "legendre_polynomial_p", kernel.legendre_p,
+    "legendre_polynomial_p", lambda x, n: kernels.orthogonal_polynomials.legendre_p(x, n),
     "Legendre polynomials, orthogonal between -1 and 1.",
     "tensor([-0.0000, -0.4375, 17.0000])",
 )  # fmt: skip

@@ -17,9 +17,8 @@ from clew.core.elementwise import operands
 from clew.core.op import OPS
 from clew.core.public import public
 from clew.core.tensor import Tensor
+from clew.kernels import numpy as kernels
 from clew.kernels.codegen.ufunc import elementwise
-from clew.kernels.numpy import incomplete_gamma
-from clew.kernels.numpy import special_functions as kernel
 from clew.ops.define import out_checks
 from clew.ops.define.memory_layout import in_rows
 from clew.ops.define.rows import FLOAT, FLOATS, REALS, Row, binary_row, require_tensors, unary_row
@@ -77,7 +76,8 @@ erfinv = _row(
     example=">>> clew.erfinv(clew.tensor([0., 0.5, 1.]))\ntensor([0.0000, 0.4769,    inf])",
 )  # fmt: skip
 erfcx = _hidden(
-    "erfcx", kernel.erfcx, lambda g, self, out: (2 * self * out - 2 / SQRT_PI) * g, "erfcx_cpu",
+    "erfcx", lambda self: kernels.special_functions.erfcx(self),
+    lambda g, self, out: (2 * self * out - 2 / SQRT_PI) * g, "erfcx_cpu",
     takes=_WIDE,
     doc=(
         "`exp(input²) * erfc(input)`: the complementary error function, scaled so that it "
@@ -86,7 +86,8 @@ erfcx = _hidden(
     example=">>> clew.special.erfcx(clew.tensor([0., 1., 100.]))\ntensor([1.0000, 0.4276, 0.0056])",
 )  # fmt: skip
 ndtri = _hidden(
-    "ndtri", kernel.ndtri, lambda g, out: g * math.sqrt(2 * math.pi) * (out.square() / 2).exp(),
+    "ndtri", lambda self: kernels.special_functions.ndtri(self),
+    lambda g, out: g * math.sqrt(2 * math.pi) * (out.square() / 2).exp(),
     "ndtri_cpu", takes=_WIDE,
     doc="The inverse of the normal distribution function: the quantile of a probability.",
     example=(
@@ -95,7 +96,7 @@ ndtri = _hidden(
     ),
 )  # fmt: skip
 log_ndtr = _hidden(
-    "log_ndtr", kernel.log_ndtr,
+    "log_ndtr", lambda self: kernels.special_functions.log_ndtr(self),
     lambda g, self: g / erfcx(self * -math.sqrt(0.5)) * math.sqrt(2 / math.pi),
     "log_ndtr_cpu", takes=_WIDE,
     doc="The logarithm of the normal distribution function, which stays exact far below 0.",
@@ -123,19 +124,21 @@ def ndtr(input: Tensor) -> Tensor:
 # -- the gamma family ------------------------------------------------------------------------
 
 lgamma = _row(
-    "lgamma", kernel.lgamma, lambda g, self: g * self.digamma(), "lgamma_vml_cpu",
+    "lgamma", lambda self: kernels.special_functions.lgamma(self),
+    lambda g, self: g * self.digamma(), "lgamma_vml_cpu",
     doc="The logarithm of the absolute value of the gamma function.",
     example=">>> clew.lgamma(clew.tensor([3., 5., 0.5]))\ntensor([0.6931, 3.1781, 0.5724])",
 )  # fmt: skip
 digamma: Any = _row(
-    "digamma", kernel.digamma, lambda g, self: g * POLYGAMMA(self, n=1), "digamma",
+    "digamma", lambda self: kernels.special_functions.digamma(self),
+    lambda g, self: g * POLYGAMMA(self, n=1), "digamma",
     doc="The derivative of `lgamma`.",
     example=">>> clew.digamma(clew.tensor([1., 0.5]))\ntensor([-0.5772, -1.9635])",
 )  # fmt: skip
 
 
 def _polygamma(self: np.ndarray, *, n: int) -> np.ndarray:
-    return kernel.polygamma(n, self)
+    return kernels.special_functions.polygamma(n, self)
 
 
 POLYGAMMA: Row = Row(
@@ -180,7 +183,7 @@ def _mvlgamma(self: np.ndarray, *, p: int) -> np.ndarray:
     halves = np.arange(p) * -0.5
     raised = self[..., np.newaxis].astype(np.float64) + halves
     constant = p * (p - 1) * 0.25 * math.log(math.pi)
-    return (kernel.lgamma(raised).sum(-1) + constant).astype(self.dtype)
+    return (kernels.special_functions.lgamma(raised).sum(-1) + constant).astype(self.dtype)
 
 
 def _grad_of_mvlgamma(g: Tensor, self: Tensor, p: int) -> Tensor:
@@ -224,7 +227,8 @@ def _not_by_first(g: Tensor) -> Tensor:
 
 
 ZETA = Row(
-    "special_zeta", kernel.zeta, inputs=("self", "other"), rule=FLOAT, takes=_WIDE,
+    "special_zeta", lambda self, other: kernels.special_functions.zeta(self, other),
+    inputs=("self", "other"), rule=FLOAT, takes=_WIDE,
     torch_kernel="zeta_cpu",
     grads={
         "self": _not_by_first,
@@ -261,7 +265,7 @@ def _incomplete_gamma(name: str, forward: Any, sign: float, **docs: Any) -> Any:
 
 
 igamma = _incomplete_gamma(
-    "igamma", incomplete_gamma.igamma, 1.0,
+    "igamma", lambda self, other: kernels.incomplete_gamma.igamma(self, other), 1.0,
     doc="The regularized lower incomplete gamma function: 0 at `other` = 0, 1 at infinity.",
     example=(
         ">>> clew.igamma(clew.tensor([4.]), clew.tensor([3., 4., 5.]))\n"
@@ -269,7 +273,7 @@ igamma = _incomplete_gamma(
     ),
 )  # fmt: skip
 igammac = _incomplete_gamma(
-    "igammac", incomplete_gamma.igammac, -1.0,
+    "igammac", lambda self, other: kernels.incomplete_gamma.igammac(self, other), -1.0,
     doc="The regularized upper incomplete gamma function: `1 - igamma(input, other)`.",
     example=(
         ">>> clew.igammac(clew.tensor([4.]), clew.tensor([3., 4., 5.]))\n"
@@ -299,12 +303,14 @@ def _slope_at_zero(name: str, self: Tensor, slope: Callable[[Tensor], Tensor]) -
 
 
 i0: Any = _row(
-    "i0", kernel.i0, lambda g, self: g * i1(self), "i0_vml_cpu",
+    "i0", lambda self: kernels.special_functions.i0(self),
+    lambda g, self: g * i1(self), "i0_vml_cpu",
     doc="The modified Bessel function of the first kind, of order 0.",
     example=">>> clew.i0(clew.tensor([0., 1., 2.]))\ntensor([1.0000, 1.2661, 2.2796])",
 )  # fmt: skip
 i0e: Any = _hidden(
-    "i0e", kernel.i0e, lambda g, self, out: g * (i1e(self) - self.sgn() * out), "i0e_cpu",
+    "i0e", lambda self: kernels.special_functions.i0e(self),
+    lambda g, self, out: g * (i1e(self) - self.sgn() * out), "i0e_cpu",
     node="SpecialI0EBackward0",
     doc=(
         "`i0(input) * exp(-|input|)`: the Bessel function of order 0, scaled so that it does "
@@ -313,12 +319,13 @@ i0e: Any = _hidden(
     example=">>> clew.special.i0e(clew.tensor([0., 1., 1000.]))\ntensor([1.0000, 0.4658, 0.0126])",
 )  # fmt: skip
 i1: Any = _hidden(
-    "i1", kernel.i1, _grad_of_i1, "i1_cpu",
+    "i1", lambda self: kernels.special_functions.i1(self), _grad_of_i1, "i1_cpu",
     doc="The modified Bessel function of the first kind, of order 1.",
     example=">>> clew.special.i1(clew.tensor([0., 1., 2.]))\ntensor([0.0000, 0.5652, 1.5906])",
 )  # fmt: skip
 i1e: Any = _hidden(
-    "i1e", kernel.i1e, _grad_of_i1e, "i1e_cpu", node="SpecialI1EBackward0",
+    "i1e", lambda self: kernels.special_functions.i1e(self),
+    _grad_of_i1e, "i1e_cpu", node="SpecialI1EBackward0",
     doc=(
         "`i1(input) * exp(-|input|)`: the Bessel function of order 1, scaled so that it does "
         "not overflow."

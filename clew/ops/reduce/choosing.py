@@ -11,7 +11,7 @@ from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.state import local
 from clew.core.tensor import Tensor
-from clew.kernels.compiled import gather_scatter
+from clew.kernels import compiled
 from clew.kernels.numpy.scatter import in_blocks, take_few
 from clew.ops.reduce.reductions import Dims
 
@@ -31,7 +31,7 @@ def chosen(self: np.ndarray, indices: np.ndarray, *, dim: int, keepdim: bool) ->
             return taken.reshape(indices.shape)
     blocks = in_blocks(self, kept, dim)
     if blocks is not None:
-        return gather_scatter.gather(*blocks).reshape(indices.shape)
+        return compiled.gather_scatter.gather(*blocks).reshape(indices.shape)
     return np.take_along_axis(self, kept, dim).reshape(indices.shape)
 
 
@@ -44,7 +44,7 @@ def _put(
     kept, values = _kept(indices, dim, keepdim), _kept(grad, dim, keepdim)
     blocks = in_blocks(spread, kept, dim, values)
     if blocks is not None:
-        gather_scatter.scatter(*blocks)
+        compiled.gather_scatter.scatter(*blocks)
     else:
         np.put_along_axis(spread, kept, values, dim)
     return spread

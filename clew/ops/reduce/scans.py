@@ -13,8 +13,8 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, every_value, wrap
+from clew.kernels import compiled
 from clew.kernels.codegen.ufunc import Scan, scan
-from clew.kernels.compiled import cumulative_extrema
 from clew.kernels.numpy import complex_logarithms
 from clew.kernels.numpy.arrays import as_new, widened
 from clew.ops.define import out_checks, return_types
@@ -305,9 +305,6 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
 # -- cummax, cummin ------------------------------------------------------------------------------
 
 
-_EXTREMES: dict[Any, cumulative_extrema.CumulativeExtremum] = {
-    np.maximum: cumulative_extrema.CUMMAX, np.minimum: cumulative_extrema.CUMMIN,
-}  # fmt: skip
 # With so many elements at every step it is quicker to go across.
 _WIDE = 256
 
@@ -316,7 +313,8 @@ def _running_extreme(
     ufunc: np.ufunc, self: np.ndarray, dim: int
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Values and places; None if there is no kernel for the dtype."""
-    running = _EXTREMES[ufunc]
+    of = compiled.cumulative_extrema
+    running = of.CUMMAX if ufunc is np.maximum else of.CUMMIN
     wide = widened(self)
     kernel = running.specialize(wide) if self.ndim else None
     if kernel is None:

@@ -17,7 +17,7 @@ from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
-from clew.kernels.compiled import introsort
+from clew.kernels import compiled
 from clew.kernels.numpy import argsort as argsort_kernels
 from clew.kernels.numpy.arrays import as_new
 from clew.ops.define import out_checks, return_types
@@ -44,7 +44,7 @@ def _argsort(self: np.ndarray, *, dim: int, descending: bool, stable: bool = Tru
     if found is None:
         found = _order_along(values, dim, descending)
     if not stable and self.shape[dim] > _INSERTED and _has_equals(values, found, dim):
-        found = _arranged(values, dim, descending, introsort.SORT)
+        found = _arranged(values, dim, descending, compiled.introsort.SORT)
     return in_memory_as(self, found)
 
 
@@ -71,8 +71,8 @@ def _arranged(
     wanted: slice = slice(None),
 ) -> np.ndarray:
     """The indices along `dim` as PyTorch's algorithms leave them, equal elements included."""
-    items = introsort.items_of(np.moveaxis(values, dim, -1), descending)
-    introsort.arrange(items, how, count)
+    items = compiled.introsort.items_of(np.moveaxis(values, dim, -1), descending)
+    compiled.introsort.arrange(items, how, count)
     return np.moveaxis(items[..., wanted, 1], -1, dim).copy()
 
 
@@ -189,11 +189,11 @@ def _top(self: np.ndarray, *, k: int, dim: int, largest: bool, in_order: bool) -
     if not k:
         return np.zeros([0 if each == dim else n for each, n in enumerate(self.shape)], np.int64)
     values = orderable(self)
-    if values.size == self.shape[dim] and introsort.is_few(k, values.size):
-        return introsort.first_few(values.reshape(-1), k, largest).reshape(
+    if values.size == self.shape[dim] and compiled.introsort.is_few(k, values.size):
+        return compiled.introsort.first_few(values.reshape(-1), k, largest).reshape(
             [k if each == dim else 1 for each in range(self.ndim)]
         )
-    how = introsort.TOP if in_order else introsort.TOP_UNORDERED
+    how = compiled.introsort.TOP if in_order else compiled.introsort.TOP_UNORDERED
     return _arranged(values, dim, largest, how, k, slice(0, k))
 
 
@@ -236,7 +236,7 @@ def _ranked(self: np.ndarray, *, k: int, dim: int, keepdim: bool) -> np.ndarray:
     """Where the element of rank k is, as PyTorch's selection finds it."""
     if not self.ndim:
         return np.zeros((), np.int64)
-    places = _arranged(orderable(self), dim, False, introsort.RANK, k, slice(k, k + 1))
+    places = _arranged(orderable(self), dim, False, compiled.introsort.RANK, k, slice(k, k + 1))
     return as_new(places if keepdim else places.squeeze(dim))
 
 

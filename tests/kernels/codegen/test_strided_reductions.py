@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from clew.kernels.codegen.ir import I32, position, where
-from clew.kernels.codegen.strided_reductions import across
-from clew.kernels.codegen.ufunc import Rows, over_rows
+from clew.kernels.codegen.ufunc import Rows, across, over_rows
 from clew.kernels.runtime import jit
 
 

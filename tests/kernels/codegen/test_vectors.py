@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from clew.kernels.codegen.ir import BOOL, F32, F64, where
-from clew.kernels.codegen.strided_reductions import across
-from clew.kernels.codegen.ufunc import elementwise, over_columns, over_rows, scan
+from clew.kernels.codegen.ufunc import across, elementwise, over_columns, over_rows, scan
 
 TYPES = [np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)]
 # Less than a vector, whole ones, some more; more than goes through a loop at once.

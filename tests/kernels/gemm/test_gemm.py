@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 import clew
 from clew.kernels.gemm import gemm as native
-from clew.kernels.gemm.gemm import Product
-from clew.kernels.gemm.products import _AFFINE, _PRODUCT, affine, batch_product, product
+from clew.kernels.gemm.products import _AFFINE, _PRODUCT, Product, affine, batch_product, product
 
 Array = np.ndarray
 # Bounds for the error of a sum of k products of numbers from a normal distribution.
@@ -140,7 +139,7 @@ def test_machines_with_other_registers(
     # The vectors of a wider machine are cut by LLVM where this one has narrower registers.
     monkeypatch.setattr(native, "vector_bytes", lambda: size)
     monkeypatch.setattr(native, "functions", native.functions.__wrapped__)
-    kernel = Product("affine")
+    kernel = Product("affine", bias=True)
     rng = np.random.default_rng(size)
     for m, k, n in [(33, 50, 21), (64, 300, 48), (7, 130, 160)]:
         row = rng.standard_normal(n).astype(kind)

@@ -18,8 +18,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor
-from clew.kernels.codegen.strided_reductions import across
-from clew.kernels.codegen.ufunc import over_rows
+from clew.kernels.codegen.ufunc import across, over_rows
 from clew.kernels.numpy.arrays import row_by_row, sum_of_products, widened
 from clew.kernels.numpy.conversion import converted
 from clew.ops.create.constants import empty_like, zeros_like

@@ -15,7 +15,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
-from clew.kernels.numpy import ctc
+from clew.kernels import numpy as kernels
 from clew.ops.nn.loss.reduction import check_reduction
 
 Array = np.ndarray
@@ -31,9 +31,9 @@ def _ctc_loss(
     blank: int,
     zero_infinity: bool,
 ) -> tuple[Array, Array]:
-    states, skips = ctc.states_of(targets, target_lengths, blank)
-    alpha = ctc.log_alpha(log_probs, states, skips, input_lengths, target_lengths)
-    return ctc.negative_log_likelihood(alpha, input_lengths, target_lengths), alpha
+    states, skips = kernels.ctc.states_of(targets, target_lengths, blank)
+    alpha = kernels.ctc.log_alpha(log_probs, states, skips, input_lengths, target_lengths)
+    return kernels.ctc.negative_log_likelihood(alpha, input_lengths, target_lengths), alpha
 
 
 def _no_second_derivative(g: Tensor) -> Tensor:
@@ -74,7 +74,7 @@ def _ctc_backward(
     blank: int,
     zero_infinity: bool,
 ) -> Array:
-    return ctc.gradient(
+    return kernels.ctc.gradient(
         grad_output, log_probs, targets, input_lengths, target_lengths, loss, alpha, blank,
         zero_infinity,
     )  # fmt: skip
