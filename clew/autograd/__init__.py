@@ -1,9 +1,11 @@
 """Automatic differentiation: what users reach as `clew.autograd`."""
 
+# ruff: noqa: F401  # parts that are imported on request are no public names
+
 from typing import TYPE_CHECKING
 
 from clew.aliasing import on_request
-from clew.autograd import anomaly_mode, forward_ad, function, graph, tensor_methods
+from clew.autograd import anomaly_mode, function, graph, tensor_methods
 from clew.autograd import mode as grad_mode
 from clew.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from clew.autograd.backward import backward, grad
@@ -23,7 +25,17 @@ from clew.core.overrides import overridable
 from clew.core.recording import SavedTensor
 
 if TYPE_CHECKING:
-    from clew.autograd import functional, profiler, profiler_util
+    from clew.autograd import (
+        analytical_jacobian,
+        forward_ad,
+        function_vmap,
+        functional,
+        gradient_properties,
+        jacobian_check,
+        numerical_jacobian,
+        profiler,
+        profiler_util,
+    )
 
 __all__ = [
     "Function",
@@ -56,4 +68,10 @@ __all__ = [
 overridable("torch.autograd", globals(), "backward", "grad")
 
 # Imported when they are first asked for.
-__getattr__, __dir__ = on_request(__name__, {"functional", "profiler", "profiler_util"})
+__getattr__, __dir__ = on_request(
+    __name__,
+    {
+        "analytical_jacobian", "forward_ad", "function_vmap", "functional", "gradient_properties",
+        "jacobian_check", "numerical_jacobian", "profiler", "profiler_util",
+    },
+)  # fmt: skip

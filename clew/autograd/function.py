@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from clew import errors
+from clew import autograd, errors
 from clew.autograd import function_errors
 from clew.autograd.context import ForwardCut, FunctionCtx, SavedIntermediate
-from clew.autograd.function_vmap import belongs_to, refuse_keyword_tensors, run_batched
 from clew.core.inplace import rebase
 from clew.core.node import AccumulateGrad, Edge, Meta, Node, live_edge
 from clew.core.saving import SavedObject, save
@@ -139,7 +138,7 @@ class Function(metaclass=FunctionMeta):
         if kwargs or separate:
             signature, positions = _parameters(cls.forward, separate)
             if kwargs:
-                refuse_keyword_tensors(signature, kwargs)
+                autograd.function_vmap.refuse_keyword_tensors(signature, kwargs)
             if kwargs or len(args) < positions:
                 args = _bind(signature, args, kwargs)
         state = local.state
@@ -233,8 +232,9 @@ def _run_forward(cls: type[Function], ctx: FunctionCtx, args: tuple[Any, ...], s
         state.intercept = intercept.inside_function()
     try:
         level = innermost()
-        batched = level is not None and belongs_to(level, args)
-        output = run_batched(level, cls, Function, args) if level and batched else None
+        output, batched = None, False
+        if level is not None and autograd.function_vmap.belongs_to(level, args):
+            output, batched = autograd.function_vmap.run_batched(level, cls, Function, args), True
         state.grad_enabled = False
         state.no_grad_reason = ctx._cut = ForwardCut(f"{cls.__name__}.forward", ctx._where)
         if batched:

@@ -8,19 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from clew import autograd
 from clew.autograd import gradcheck_errors
-from clew.autograd.analytical_jacobian import backward_products
 from clew.autograd.backward import grad
 from clew.autograd.gradcheck_errors import GradcheckError
-from clew.autograd.gradient_properties import (
-    check_batched_grads,
-    check_batched_tangents,
-    check_undefined_grads,
-    check_undefined_tangents,
-    check_zero_grads,
-)
-from clew.autograd.jacobian_check import Point, Settings, check_backward, check_forward
-from clew.autograd.numerical_jacobian import as_tuple, numerical_jacobian
 from clew.core.tensor import Tensor, wrap
 from clew.ops.pointwise.complex import view_as_real
 
@@ -90,23 +81,23 @@ def gradcheck(
         raise AssertionError(
             "Setting check_batched_forward_grad=True requires check_forward_ad to be True"
         )
-    settings = Settings(eps, atol, rtol, nondet_tol, fast_mode)
+    settings = autograd.jacobian_check.Settings(eps, atol, rtol, nondet_tol, fast_mode)
     try:
-        point = _checked_point(func, as_tuple(inputs), eps)
+        point = _checked_point(func, autograd.numerical_jacobian.as_tuple(inputs), eps)
         if check_backward_ad:
-            check_backward(point, settings)
+            autograd.jacobian_check.check_backward(point, settings)
         if check_forward_ad:
-            parts = check_forward(point, settings)
+            parts = autograd.jacobian_check.check_forward(point, settings)
             for part in parts if check_undefined_grad else ():
-                check_undefined_tangents(part)
+                autograd.gradient_properties.check_undefined_tangents(part)
         if check_batched_forward_grad:
-            check_batched_tangents(point)
+            autograd.gradient_properties.check_batched_tangents(point)
         if check_batched_grad:
-            check_batched_grads(point)
+            autograd.gradient_properties.check_batched_grads(point)
         if check_backward_ad:
-            check_zero_grads(point)
+            autograd.gradient_properties.check_zero_grads(point)
             if check_undefined_grad:
-                check_undefined_grads(point)
+                autograd.gradient_properties.check_undefined_grads(point)
     except GradcheckError:
         if raise_exception:
             raise
@@ -114,7 +105,9 @@ def gradcheck(
     return True
 
 
-def _checked_point(func: Func, inputs: tuple[Any, ...], eps: float) -> Point:
+def _checked_point(
+    func: Func, inputs: tuple[Any, ...], eps: float
+) -> autograd.jacobian_check.Point:
     wanted = [
         (index, value)
         for index, value in enumerate(inputs)
@@ -131,7 +124,7 @@ def _checked_point(func: Func, inputs: tuple[Any, ...], eps: float) -> Point:
             raise gradcheck_errors.overlapping_input(index)
     if not wanted:
         raise gradcheck_errors.no_input_requires_grad()
-    return Point(func, inputs)
+    return autograd.jacobian_check.Point(func, inputs)
 
 
 def _refuse_lost_step(index: int, array: np.ndarray, eps: float) -> None:
@@ -189,12 +182,12 @@ def gradgradcheck(
     ):
         if given and not check_rev_over_rev:
             raise AssertionError(f"Setting {name}=True requires check_rev_over_rev to be True")
-    values = as_tuple(inputs)
+    values = autograd.numerical_jacobian.as_tuple(inputs)
     if grad_outputs is None:
-        outputs = Point(func, values).outputs.values()
+        outputs = autograd.jacobian_check.Point(func, values).outputs.values()
         cotangents = tuple(_random_like(out, gen_non_contig_grad_outputs) for out in outputs)
     else:
-        cotangents = as_tuple(grad_outputs)
+        cotangents = autograd.numerical_jacobian.as_tuple(grad_outputs)
     wanted = [isinstance(value, Tensor) and value.requires_grad for value in values]
 
     def first_gradients(*args: Any) -> tuple[Tensor, ...]:
@@ -203,7 +196,7 @@ def gradgradcheck(
             value.requires_grad_() if need and not value.requires_grad else value
             for value, need in zip(args, wanted, strict=False)
         ]
-        outputs = list(Point(func, given).outputs.values())
+        outputs = list(autograd.jacobian_check.Point(func, given).outputs.values())
         if not outputs:
             return ()
         found = grad(
@@ -260,17 +253,19 @@ def get_numerical_jacobian(
     fn: Func, inputs: Sequence[Any], target: Any = None, eps: float = 1e-3, grad_out: float = 1.0
 ) -> tuple[Tensor, ...]:
     """The Jacobians of the first output of `fn(inputs)` by finite differences."""
-    outputs = as_tuple(fn(inputs))
+    numerical = autograd.numerical_jacobian
+    outputs = numerical.as_tuple(fn(inputs))
     _deprecated("get_numerical_jacobian", grad_out, outputs)
     wanted = [
         value
-        for value in as_tuple(inputs if target is None else target)
+        for value in numerical.as_tuple(inputs if target is None else target)
         if isinstance(value, Tensor)
         and value.requires_grad
-        and any(value is each for each in as_tuple(inputs))
+        and any(value is each for each in numerical.as_tuple(inputs))
     ]
     return tuple(
-        numerical_jacobian(lambda: as_tuple(fn(inputs)), outputs, value, eps)[0] for value in wanted
+        numerical.numerical_jacobian(lambda: numerical.as_tuple(fn(inputs)), outputs, value, eps)[0]
+        for value in wanted
     )
 
 
@@ -284,8 +279,11 @@ def get_numerical_jacobian_wrt_specific_input(
     is_forward_ad: bool = False,
 ) -> tuple[Tensor, ...]:
     """The Jacobians of all outputs of `fn(*inputs)` with respect to one input."""
+    numerical = autograd.numerical_jacobian
     moved = inputs[input_idx] if input is None else input
-    return numerical_jacobian(lambda: as_tuple(fn(*inputs)), outputs, moved, eps)
+    return numerical.numerical_jacobian(
+        lambda: numerical.as_tuple(fn(*inputs)), outputs, moved, eps
+    )
 
 
 def get_analytical_jacobian(
@@ -294,5 +292,5 @@ def get_analytical_jacobian(
     """The Jacobians of an output by backward; whether a second one gave the same, and fits."""
     _deprecated("get_analytical_jacobian", grad_out, [output])
     wanted = [value for value in inputs if isinstance(value, Tensor) and value.requires_grad]
-    found = backward_products(wanted, output, nondet_tol)
+    found = autograd.analytical_jacobian.backward_products(wanted, output, nondet_tol)
     return tuple(found.columns), found.is_reentrant, found.misfit is None, True

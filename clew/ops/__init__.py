@@ -6,10 +6,9 @@ and any other name is a library that a program defines (`clew.library`).
 
 import importlib
 import importlib.util
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clew import errors
-from clew.ops import aten
 from clew.ops.create import (
     constants,
     from_data,
@@ -50,7 +49,6 @@ from clew.ops.linalg import (
     removed,
     solve,
 )
-from clew.ops.namespaces import namespace
 from clew.ops.nn import (
     attention,
     average_pooling,
@@ -133,6 +131,9 @@ from clew.ops.spectral import (
     windows,
 )
 from clew.ops.tensor import conversion, copying, info, pickling, shared_memory, text, to_numpy
+
+if TYPE_CHECKING:
+    from clew.ops import aten
 
 __all__ = [
     "addmm",
@@ -264,7 +265,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if importlib.util.find_spec(f"{__name__}.{name}") is not None:
         return importlib.import_module(f"{__name__}.{name}")
-    found = globals()[name] = namespace(name)
+    # Most programs have no libraries.
+    found = globals()[name] = importlib.import_module(f"{__name__}.namespaces").namespace(name)
     return found
 
 

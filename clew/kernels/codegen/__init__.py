@@ -10,7 +10,9 @@ if TYPE_CHECKING:
         loops,
         rows,
         scans,
+        strided_elementwise,
         strided_reductions,
+        strided_rows,
     )
 
 # Imported when they are first asked for, so that `import clew` is quick.
@@ -19,7 +21,9 @@ __all__ = [
     "loops",
     "rows",
     "scans",
+    "strided_elementwise",
     "strided_reductions",
+    "strided_rows",
 ]
 
 __getattr__, __dir__ = on_request(__name__, __all__)

@@ -10,11 +10,10 @@ last element.
 
 from __future__ import annotations
 
-from functools import partial
-
 from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.lazy_call import call_lazily
-from clew.kernels.runtime.lazy_compilation import RECORD, LazyFunction
+from clew.kernels.codegen.strided_table import BLOCKS_INDEX, TABLE
+from clew.kernels.runtime.lazy_compilation import RECORD
 
 # Bytes of all buffers together, and the elements that they hold if all have eight bytes.
 _BYTES = 32768
@@ -24,21 +23,8 @@ _MAX_STEP = 64
 # The unroll factor of strided copies.
 _UNROLL = 4
 MAX_OPERANDS = 32
-# The table of lazily compiled functions, by its name in compiled code: the strided copy for an
-# itemsize at that index, then `blocks`. (strided_rows.py adds its own, and registers the table.)
-TABLE = "clew_strided"
-_SIZES = (1, 2, 4, 8)
 _COPY_PARAMETERS = "ptr %to, i64 %to_step, ptr %from, i64 %from_step, i64 %n"
 _PARAMETERS = "ptr %kernel, ptr %context, ptr %layout, i64 %begin, i64 %end"
-_BLOCKS_INDEX = _SIZES[-1] + 1
-
-
-def functions() -> list[LazyFunction | None]:
-    """The functions of the table."""
-    found: list[LazyFunction | None] = [None] * _BLOCKS_INDEX
-    for size in _SIZES:
-        found[size] = LazyFunction(f"copy{size}", partial(_strided_copy, size))
-    return [*found, LazyFunction("blocks", _module)]
 
 
 def call(e: Emitter, kernel: str, begin: str, end: str) -> None:
@@ -50,7 +36,7 @@ def call(e: Emitter, kernel: str, begin: str, end: str) -> None:
     kernel runs on one element at a time.
     """
     given = f"ptr @{kernel}, ptr %context, ptr @layout, i64 {begin}, i64 {end}"
-    call_lazily(e, TABLE, _BLOCKS_INDEX, given)
+    call_lazily(e, TABLE, BLOCKS_INDEX, given)
 
 
 def layout(inputs: int, step: int, sizes: list[int]) -> list[int]:
@@ -59,7 +45,7 @@ def layout(inputs: int, step: int, sizes: list[int]) -> list[int]:
     return [len(sizes), inputs, step, capacity, *sizes]
 
 
-def _strided_copy(size: int) -> str:
+def copy_module(size: int) -> str:
     """A strided copy of elements of one size: unrolled, with a scalar remainder loop."""
     llvm, copies = f"i{8 * size}", range(_UNROLL)
     distances = "".join(
@@ -116,7 +102,8 @@ out:
 }}"""
 
 
-def _module() -> str:
+def blocks_module() -> str:
+    """The module of `blocks`, which runs a kernel on some hundred elements at a time."""
     outside = f"@{TABLE} = external global ptr\ndeclare ptr @clew_resolve(ptr)"
     return f"{outside}\n{_BLOCK_SIZE}\n{_BLOCKS}"
 

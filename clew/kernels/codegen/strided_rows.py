@@ -6,20 +6,17 @@ copied to buffers, as many as are worth a parallel loop at a time, and strided r
 
 from __future__ import annotations
 
-from clew.kernels.codegen import strided_elementwise
 from clew.kernels.codegen.builder import IRBuilder
 from clew.kernels.codegen.emitter import ITEMSIZE, Emitter
 from clew.kernels.codegen.lazy_call import call_lazily
 from clew.kernels.codegen.loops import LOOP_SIGNATURE, loop_argument
-from clew.kernels.runtime import jit
-from clew.kernels.runtime.lazy_compilation import LazyFunction
+from clew.kernels.codegen.strided_table import BUFFERED_INDEX, TABLE
 from clew.kernels.runtime.optimization_levels import O0
 
 # Elements that are copied before the kernel is called.
 _ELEMENTS = 1 << 16
 _MAX_OPERANDS = 32
 _PARAMETERS = "ptr %contiguous, ptr %args, ptr %dims, ptr %steps, ptr %layout"
-_INDEX = len(strided_elementwise.functions())
 # A record of each operand: its buffer or 0, the itemsize, the outer step, and the sizes and steps
 # of its core as a matrix.
 _FIELDS = ("buffer", "size", "outer", "rows", "columns", "row_step", "column_step")
@@ -46,7 +43,7 @@ def strided_entry(
         e.line("ret void")
         e.label("strided")
         given = f"ptr @{contiguous}, ptr %args, ptr %dims, ptr %steps, ptr @layout"
-        call_lazily(e, strided_elementwise.TABLE, _INDEX, given)
+        call_lazily(e, TABLE, BUFFERED_INDEX, given)
     # NumPy has the sizes of core dimensions in the order in which the signature names them.
     letters = list(dict.fromkeys("".join(cores)))
     words = [len(dtypes), inputs, len(letters)]
@@ -56,15 +53,8 @@ def strided_entry(
     e.constant_words("layout", words)
 
 
-def _functions() -> list[LazyFunction | None]:
-    """`buffered(contiguous, args, dims, steps, layout)`, after those for elementwise kernels."""
-    return [*strided_elementwise.functions(), LazyFunction("buffered", _module)]
-
-
-jit.register_lazy_table(strided_elementwise.TABLE, "of any size", _functions)
-
-
-def _module() -> str:
+def buffered_module() -> str:
+    """The module of `buffered(contiguous, args, dims, steps, layout)`."""
     e = Emitter()
     _Buffered(e).emit()
     return e.text()
@@ -205,4 +195,4 @@ class _Buffered(IRBuilder):
             ends = [(packed, size), (strided, record["column_step"])]
             (to, to_step), (from_, from_step) = ends if is_in else ends[::-1]
             given = f"ptr {to}, i64 {to_step}, ptr {from_}, i64 {from_step}, i64 {columns}"
-            call_lazily(self.e, strided_elementwise.TABLE, size, given)
+            call_lazily(self.e, TABLE, size, given)

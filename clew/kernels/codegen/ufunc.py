@@ -21,6 +21,7 @@ import numpy as np
 from numpy._core import _multiarray_umath  # type: ignore[attr-defined]  # no stub for it
 
 from clew.kernels import codegen
+from clew.kernels.codegen import strided_table
 from clew.kernels.codegen.ir import BF16, BOOL, F16, F32, F64, I32, I64, Program
 from clew.kernels.codegen.tracing import trace
 from clew.kernels.runtime import jit
@@ -34,6 +35,8 @@ DTYPE = {
     F64: np.dtype(np.float64), I32: np.dtype(np.int32), I64: np.dtype(np.int64),
     BOOL: np.dtype(np.bool_),
 }  # fmt: skip
+
+jit.register_lazy_table(strided_table.TABLE, "of any size", strided_table.functions)
 
 # Inputs and outputs of one loop.
 Signature = tuple[list[str], list[str]]

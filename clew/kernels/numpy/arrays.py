@@ -1,5 +1,7 @@
 """What the kernels share: the array type, computed indices, and the precision to compute in."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import ml_dtypes

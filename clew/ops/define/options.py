@@ -1,5 +1,7 @@
 """The arguments that all functions which make tensors share: size, dtype, device and the like."""
 
+from __future__ import annotations
+
 import operator
 import warnings
 from typing import Any, TypedDict

@@ -5,6 +5,8 @@ rotation). Gradients are those of losses that do not depend on that choice; for 
 vectors this is checked, as PyTorch does.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, of_values, wrap
 from clew.kernels import numpy as kernels
-from clew.ops.define import return_types
+from clew.ops import define
 from clew.ops.define.out_checks import exact
 from clew.ops.linalg.checks import (
     LinAlgError,
@@ -174,7 +176,7 @@ def _check_svd(A: Tensor) -> None:
 @casts(FLOAT32)
 def svd(
     A: Tensor, full_matrices: bool = True, *, driver: str | None = None
-) -> return_types.linalg_svd:
+) -> define.return_types.linalg_svd:
     """`A = U diag(S) Vh` with orthonormal U and Vh and falling S >= 0.
 
     Args:
@@ -196,7 +198,7 @@ def svd(
             "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with "
             "cuSOLVER backend." + errors.at_user_line()
         )
-    return return_types.linalg_svd(*LINALG_SVD(A, full_matrices=bool(full_matrices)))
+    return define.return_types.linalg_svd(*LINALG_SVD(A, full_matrices=bool(full_matrices)))
 
 
 @casts(FLOAT32)
@@ -218,7 +220,7 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
 
 
 @public(name="svd", accept=exact)
-def _old_svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> return_types.svd:
+def _old_svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> define.return_types.svd:
     """The singular value decomposition with V instead of Vh; `linalg.svd` is its newer form.
 
     Args:
@@ -239,11 +241,11 @@ def _old_svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> retur
         )
     if compute_uv:
         U, S, Vh = svd(input, full_matrices=not some)
-        return return_types.svd(U, S, Vh.mH)
+        return define.return_types.svd(U, S, Vh.mH)
     rows, columns = input._array.shape[-2:]
     batch, dtype = input._array.shape[:-2], input._array.dtype
     zeros = [wrap(np.zeros((*batch, n, n), dtype)) for n in (rows, columns)]
-    return return_types.svd(zeros[0], svdvals(input), zeros[1])
+    return define.return_types.svd(zeros[0], svdvals(input), zeros[1])
 
 
 # -- eigenvalues ---------------------------------------------------------------------------------
@@ -280,7 +282,7 @@ LINALG_EIGH = Op("linalg_eigh", _eigh, outputs=2, grads={"self": _eigh_grad})
 
 
 @casts(FLOAT32)
-def eigh(A: Tensor, UPLO: str = "L") -> return_types.linalg_eigh:
+def eigh(A: Tensor, UPLO: str = "L") -> define.return_types.linalg_eigh:
     """Eigenvalues (rising) and eigenvectors of symmetric or Hermitian matrices.
 
     Args:
@@ -301,7 +303,7 @@ def eigh(A: Tensor, UPLO: str = "L") -> return_types.linalg_eigh:
             f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}" + errors.at_user_line()
         )
     require_kernel("linalg_eigh_cpu", A)
-    return return_types.linalg_eigh(*LINALG_EIGH(A, UPLO=UPLO.upper()))
+    return define.return_types.linalg_eigh(*LINALG_EIGH(A, UPLO=UPLO.upper()))
 
 
 @casts(FLOAT32)
@@ -362,7 +364,7 @@ def _check_eig(name: str, A: Tensor) -> None:
 
 
 @casts(FLOAT32)
-def eig(A: Tensor) -> return_types.linalg_eig:
+def eig(A: Tensor) -> define.return_types.linalg_eig:
     """Eigenvalues and eigenvectors of square matrices, always complex.
 
     Args:
@@ -374,7 +376,7 @@ def eig(A: Tensor) -> return_types.linalg_eig:
         tensor([2.+0.j, 3.+0.j])
     """
     _check_eig("linalg.eig", A)
-    return return_types.linalg_eig(*LINALG_EIG(A))
+    return define.return_types.linalg_eig(*LINALG_EIG(A))
 
 
 @casts(FLOAT32)

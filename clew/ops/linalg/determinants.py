@@ -1,5 +1,7 @@
 """Determinants and their logarithms: det, slogdet, logdet."""
 
+from __future__ import annotations
+
 import math
 
 import numpy as np
@@ -9,7 +11,7 @@ from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.kernels import numpy as kernels
-from clew.ops.define import return_types
+from clew.ops import define
 from clew.ops.define.out_checks import exact
 from clew.ops.linalg.checks import (
     refuse_low_precision,
@@ -129,7 +131,7 @@ def det(A: Tensor) -> Tensor:
 
 
 @public(accept=exact)
-def slogdet(A: Tensor) -> return_types.linalg_slogdet:
+def slogdet(A: Tensor) -> define.return_types.linalg_slogdet:
     """The sign (or phase) of the determinant and the logarithm of its absolute value.
 
     Where the determinant would overflow, this does not.
@@ -145,7 +147,7 @@ def slogdet(A: Tensor) -> return_types.linalg_slogdet:
     require_square("linalg.slogdet", A)
     require_inexact("linalg.slogdet", A)
     refuse_low_precision("linalg.slogdet", A)
-    return return_types.linalg_slogdet(*LINALG_SLOGDET(A))
+    return define.return_types.linalg_slogdet(*LINALG_SLOGDET(A))
 
 
 @public(out=False)

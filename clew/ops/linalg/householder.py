@@ -1,5 +1,7 @@
 """householder_product, geqrf, ormqr: QR as Householder reflections, and their products."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
 from clew.kernels import numpy as kernels
-from clew.ops.define import return_types
+from clew.ops import define
 from clew.ops.define.out_checks import castable, input_dtype
 from clew.ops.linalg.checks import require_kernel
 from clew.ops.linalg.solve import solve_triangular
@@ -130,7 +132,7 @@ GEQRF = Op("geqrf", _geqrf, outputs=2, grads={"self": _no_derivative})
 
 @public(checked=True)
 @casts(FLOAT32)
-def geqrf(input: Tensor) -> return_types.geqrf:
+def geqrf(input: Tensor) -> define.return_types.geqrf:
     """The QR decomposition in LAPACK's compact form: R, and the reflections whose product is Q.
 
     Args:
@@ -151,7 +153,7 @@ def geqrf(input: Tensor) -> return_types.geqrf:
             "torch.geqrf: input must have at least 2 dimensions." + errors.at_user_line()
         )
     require_kernel("geqrf_cpu", input)
-    return return_types.geqrf(*GEQRF(input))
+    return define.return_types.geqrf(*GEQRF(input))
 
 
 @public(checked=True, out=input_dtype(_ormqr_out_words, may_alias=True))

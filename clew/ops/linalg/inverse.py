@@ -1,11 +1,13 @@
 """Inverses of square matrices: inv, inv_ex."""
 
+from __future__ import annotations
+
 from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.kernels import numpy as kernels
-from clew.ops.define import return_types
+from clew.ops import define
 from clew.ops.define.out_checks import exact
 from clew.ops.define.rows import require_tensors
 from clew.ops.linalg.checks import (
@@ -33,7 +35,7 @@ LINALG_INV_EX = Op(
 
 
 @casts(FLOAT32)
-def inv_ex(A: Tensor, *, check_errors: bool = False) -> return_types.linalg_inv_ex:
+def inv_ex(A: Tensor, *, check_errors: bool = False) -> define.return_types.linalg_inv_ex:
     """The inverse, and for each matrix 0 or the number of its zero pivot.
 
     Args:
@@ -49,7 +51,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> return_types.linalg_inv_
     require_square("linalg.inv", A)
     require_inexact("linalg.inv", A)
     refuse_low_precision("linalg.inv", A)
-    result = return_types.linalg_inv_ex(*LINALG_INV_EX(A))
+    result = define.return_types.linalg_inv_ex(*LINALG_INV_EX(A))
     if check_errors:
         refuse_singular("linalg.inv_ex", failures(result.info))
     return result

@@ -1,5 +1,7 @@
 """LDL factors of symmetric matrices that need not be positive-definite, and solving by them."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,7 @@ from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.tensor import Tensor, every_value
 from clew.kernels import numpy as kernels
-from clew.ops.define import return_types
+from clew.ops import define
 from clew.ops.define.out_checks import input_dtype
 from clew.ops.linalg.checks import (
     failed_matrix,
@@ -56,7 +58,7 @@ def first_of_input_dtype(args: tuple[Any, ...], kwargs: dict[str, Any], out: Any
 
 def ldl_factor_ex(
     A: Tensor, *, hermitian: bool = False, check_errors: bool = False
-) -> return_types.linalg_ldl_factor_ex:
+) -> define.return_types.linalg_ldl_factor_ex:
     """`ldl_factor` that tells of zero pivots in a third tensor instead of raising.
 
     Args:
@@ -76,13 +78,15 @@ def ldl_factor_ex(
     require_inexact(name, A)
     if A._array.size:
         require_kernel("ldl_factor_kernel_cpu", A)
-    result = return_types.linalg_ldl_factor_ex(*LINALG_LDL_FACTOR_EX(A, hermitian=bool(hermitian)))
+    result = define.return_types.linalg_ldl_factor_ex(
+        *LINALG_LDL_FACTOR_EX(A, hermitian=bool(hermitian))
+    )
     if check_errors:
         _refuse_zero_pivot(name, failures(result.info))
     return result
 
 
-def ldl_factor(A: Tensor, *, hermitian: bool = False) -> return_types.linalg_ldl_factor:
+def ldl_factor(A: Tensor, *, hermitian: bool = False) -> define.return_types.linalg_ldl_factor:
     """L and D with P A Pᵀ = L D Lᵀ, for symmetric matrices that need not be positive-definite.
 
     Args:
@@ -100,7 +104,7 @@ def ldl_factor(A: Tensor, *, hermitian: bool = False) -> return_types.linalg_ldl
     """
     result = ldl_factor_ex(A, hermitian=hermitian)
     _refuse_zero_pivot("torch.linalg.ldl_factor", failures(result.info))
-    return return_types.linalg_ldl_factor(result.LD, result.pivots)
+    return define.return_types.linalg_ldl_factor(result.LD, result.pivots)
 
 
 def _refuse_zero_pivot(name: str, info: Array) -> None:

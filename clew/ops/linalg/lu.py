@@ -1,5 +1,7 @@
 """LU factors with partial pivoting: lu, lu_factor, lu_unpack, lu_solve."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +13,7 @@ from clew.core.op import Op
 from clew.core.public import deliver, public
 from clew.core.tensor import Tensor, every_value, wrap
 from clew.kernels import numpy as kernels
-from clew.ops.define import return_types
+from clew.ops import define
 from clew.ops.define.out_checks import exact
 from clew.ops.linalg.checks import failed_matrix, failures, require_kernel, warn_of_newer
 from clew.ops.linalg.solve import solve_triangular
@@ -109,7 +111,7 @@ def _check_lu(name: str, A: Tensor, pivot: bool) -> None:
         )
 
 
-def lu(A: Tensor, *, pivot: bool = True) -> return_types.linalg_lu:
+def lu(A: Tensor, *, pivot: bool = True) -> define.return_types.linalg_lu:
     """P, L, U with `A = P L U`: a permutation, a unit lower and an upper triangle.
 
     Args:
@@ -127,7 +129,7 @@ def lu(A: Tensor, *, pivot: bool = True) -> return_types.linalg_lu:
     """
     _check_lu("linalg.lu", A, pivot)
     P, L, U = LINALG_LU(A)
-    return return_types.linalg_lu(P.detach(), L, U)
+    return define.return_types.linalg_lu(P.detach(), L, U)
 
 
 PERMUTATION = Op(
@@ -167,7 +169,7 @@ LINALG_LU_FACTOR_EX = Op(
 
 def lu_factor_ex(
     A: Tensor, *, pivot: bool = True, check_errors: bool = False
-) -> return_types.linalg_lu_factor_ex:
+) -> define.return_types.linalg_lu_factor_ex:
     """L and U in one tensor, the pivots, and for each matrix 0 or the number of its zero pivot.
 
     Args:
@@ -181,13 +183,13 @@ def lu_factor_ex(
         tensor(1, dtype=torch.int32)
     """
     _check_lu("torch.lu_factor", A, pivot)
-    result = return_types.linalg_lu_factor_ex(*LINALG_LU_FACTOR_EX(A))
+    result = define.return_types.linalg_lu_factor_ex(*LINALG_LU_FACTOR_EX(A))
     if check_errors:
         _refuse_zero_pivot("torch.linalg.lu_factor_ex", failures(result.info))
     return result
 
 
-def lu_factor(A: Tensor, *, pivot: bool = True) -> return_types.linalg_lu_factor:
+def lu_factor(A: Tensor, *, pivot: bool = True) -> define.return_types.linalg_lu_factor:
     """L and U in one tensor, and the pivots, counted from 1.
 
     Args:
@@ -204,7 +206,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> return_types.linalg_lu_factor
     """
     result = lu_factor_ex(A, pivot=pivot)
     _refuse_zero_pivot("torch.linalg.lu_factor", failures(result.info))
-    return return_types.linalg_lu_factor(result.LU, result.pivots)
+    return define.return_types.linalg_lu_factor(result.LU, result.pivots)
 
 
 def _refuse_zero_pivot(name: str, info: Array) -> None:
@@ -242,7 +244,7 @@ def _old_lu(
     found = lu_factor_ex(A, pivot=pivot)
     if not get_infos:
         _refuse_zero_pivot("torch.linalg.lu_factor", failures(found.info))
-    results = return_types._lu_with_info(*found) if get_infos else found[:2]
+    results = define.return_types._lu_with_info(*found) if get_infos else found[:2]
     if out is None:
         return results
     if not isinstance(out, (tuple, list)):
@@ -288,7 +290,7 @@ LU_UNPACK = Op("lu_unpack", _unpack, outputs=3, grads={"LU_data": _unpack_grad})
 @public(method=False, accept=exact)
 def lu_unpack(
     LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
-) -> return_types.lu_unpack:
+) -> define.return_types.lu_unpack:
     """P, L and U from what `lu_factor` gives; parts not asked for are empty.
 
     Args:
@@ -322,7 +324,7 @@ def lu_unpack(
     empty = np.empty(0, LU_data._array.dtype)
     if not unpack_data:
         L, U = wrap(empty), wrap(empty)
-    return return_types.lu_unpack(P.detach() if unpack_pivots else wrap(empty), L, U)
+    return define.return_types.lu_unpack(P.detach() if unpack_pivots else wrap(empty), L, U)
 
 
 # -- lu_solve ------------------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 """Functions of matrices: powers, exp, rank, pseudo-inverse, least squares."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +15,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
 from clew.kernels import numpy as kernels
-from clew.ops.define import return_types
+from clew.ops import define
 from clew.ops.define.out_checks import castable
 from clew.ops.linalg.checks import (
     failures,
@@ -233,7 +235,7 @@ LINALG_LSTSQ = Op("linalg_lstsq", _lstsq, outputs=4, joint=_lstsq_grads)
 @casts(FLOAT32)
 def lstsq(
     A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None
-) -> return_types.linalg_lstsq:
+) -> define.return_types.linalg_lstsq:
     """X that minimises the norm of A X - B, with residuals, rank and singular values of A.
 
     Args:
@@ -281,7 +283,7 @@ def lstsq(
             "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)"
             + errors.at_user_line()
         )
-    found = return_types.linalg_lstsq(*LINALG_LSTSQ(A, right, rcond=rcond, driver=driver))
+    found = define.return_types.linalg_lstsq(*LINALG_LSTSQ(A, right, rcond=rcond, driver=driver))
     result = found._replace(singular_values=found.singular_values.detach())
     return result._replace(solution=result.solution.squeeze(-1)) if vector else result
 

@@ -1,5 +1,7 @@
 """The QR decomposition."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from clew import errors
@@ -8,7 +10,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
 from clew.kernels import numpy as kernels
-from clew.ops.define import return_types
+from clew.ops import define
 from clew.ops.define.out_checks import exact
 from clew.ops.linalg.checks import (
     require_inexact,
@@ -74,7 +76,7 @@ LINALG_QR = Op("linalg_qr", _qr, outputs=2, grads={"self": _qr_grad})
 
 
 @casts(FLOAT32)
-def qr(A: Tensor, mode: str = "reduced") -> return_types.linalg_qr:
+def qr(A: Tensor, mode: str = "reduced") -> define.return_types.linalg_qr:
     """`A = Q R` with orthonormal columns in Q and an upper triangle R.
 
     Args:
@@ -95,11 +97,11 @@ def qr(A: Tensor, mode: str = "reduced") -> return_types.linalg_qr:
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), "
             "'r', or 'complete'" + errors.at_user_line()
         )
-    return return_types.linalg_qr(*LINALG_QR(A, mode=mode))
+    return define.return_types.linalg_qr(*LINALG_QR(A, mode=mode))
 
 
 @public(name="qr", accept=exact)
-def _old_qr(input: Tensor, some: bool = True) -> return_types.qr:
+def _old_qr(input: Tensor, some: bool = True) -> define.return_types.qr:
     """The QR decomposition; `linalg.qr` is its newer form.
 
     Args:
@@ -112,4 +114,4 @@ def _old_qr(input: Tensor, some: bool = True) -> return_types.qr:
         (torch.Size([3, 2]), torch.Size([2, 2]))
     """
     warn_of_newer("qr", "qr")
-    return return_types.qr(*qr(input, mode="reduced" if some else "complete"))
+    return define.return_types.qr(*qr(input, mode="reduced" if some else "complete"))

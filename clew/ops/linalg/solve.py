@@ -4,6 +4,8 @@ Gradients follow from the defining equations: for A X = B, the gradient of B sol
 system, and the gradient of A is minus its outer product with X.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.kernels import numpy as kernels
-from clew.ops.define import return_types
+from clew.ops import define
 from clew.ops.define.out_checks import castable, exact
 from clew.ops.define.rows import require_tensors
 from clew.ops.linalg.checks import (
@@ -90,7 +92,7 @@ def _check_system(name: str, a: tuple[int, ...], b: tuple[int, ...], left: bool)
 @casts(FLOAT32)
 def solve_ex(
     A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False
-) -> return_types.linalg_solve_ex:
+) -> define.return_types.linalg_solve_ex:
     """The solution of A X = B, and for each A 0 or the number of its zero pivot.
 
     Args:
@@ -118,7 +120,7 @@ def solve_ex(
     # A vector is one column, which cannot be multiplied from the left.
     _check_system("linalg.solve", a, (*b, 1) if vector else b, left)
     require_kernel("lu_cpu", A)
-    result = return_types.linalg_solve_ex(*LINALG_SOLVE_EX(A, B, left=left, vector=vector))
+    result = define.return_types.linalg_solve_ex(*LINALG_SOLVE_EX(A, B, left=left, vector=vector))
     if check_errors:
         refuse_unsolvable("torch.linalg.solve_ex", failures(result.info))
     return result
@@ -211,7 +213,7 @@ def solve_triangular(
 @casts(FLOAT32)
 def triangular_solve(
     b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
-) -> return_types.triangular_solve:
+) -> define.return_types.triangular_solve:
     """The solution of A X = b for triangular A, and A itself (old form of `solve_triangular`).
 
     Args:
@@ -230,7 +232,7 @@ def triangular_solve(
     warn_of_newer("triangular_solve", "solve_triangular")
     matrix = A.mT if transpose else A
     solution = solve_triangular(matrix, b, upper=upper != transpose, unitriangular=unitriangular)
-    return return_types.triangular_solve(solution, A.clone())
+    return define.return_types.triangular_solve(solution, A.clone())
 
 
 # -- Cholesky ------------------------------------------------------------------------------------
@@ -272,7 +274,7 @@ CHOLESKY = Op(
 @casts(FLOAT32)
 def cholesky_ex(
     A: Tensor, *, upper: bool = False, check_errors: bool = False
-) -> return_types.linalg_cholesky_ex:
+) -> define.return_types.linalg_cholesky_ex:
     """The Cholesky factor, and for each matrix 0 or the order of the minor that is at fault.
 
     Args:
@@ -289,7 +291,7 @@ def cholesky_ex(
     require_square("linalg.cholesky", A)
     require_inexact("linalg.cholesky", A)
     require_kernel("cholesky_cpu", A)
-    result = return_types.linalg_cholesky_ex(*LINALG_CHOLESKY_EX(A, upper=bool(upper)))
+    result = define.return_types.linalg_cholesky_ex(*LINALG_CHOLESKY_EX(A, upper=bool(upper)))
     if check_errors:
         refuse_indefinite("linalg.cholesky_ex", failures(result.info))
     return result

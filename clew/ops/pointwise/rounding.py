@@ -15,7 +15,8 @@ from clew.core.op import OPS, Op
 from clew.core.public import FUNCTIONS, public
 from clew.core.result_layout import laid_out
 from clew.core.tensor import Tensor
-from clew.ops.define import out_checks, return_types
+from clew.ops import define
+from clew.ops.define import out_checks
 from clew.ops.define.memory_layout import as_first
 from clew.ops.define.rows import (
     BOOL,
@@ -381,7 +382,7 @@ def frexp(input: Tensor) -> Any:
         raise RuntimeError(
             "torch.frexp() only supports floating-point dtypes" + errors.at_user_line()
         )
-    return return_types.frexp(*FREXP(input))
+    return define.return_types.frexp(*FREXP(input))
 
 
 # -- integers --------------------------------------------------------------------------------

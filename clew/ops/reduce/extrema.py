@@ -16,7 +16,8 @@ from clew.core.state import local
 from clew.core.tensor import Tensor, every_value
 from clew.kernels.numpy.arrays import as_new
 from clew.kernels.numpy.reduce import extreme_of_all, extreme_of_rows
-from clew.ops.define import out_checks, return_types
+from clew.ops import define
+from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names, require_bool, wrap_dim
 from clew.ops.reduce.choosing import (
     choosing_op,
@@ -304,7 +305,7 @@ AMINMAX = Op("aminmax", _aminmax, grads={"self": _aminmax_grad}, outputs=2, kink
 @numpy_names
 def aminmax(
     input: Tensor, *, dim: int | None = None, keepdim: bool = False
-) -> return_types.aminmax:
+) -> define.return_types.aminmax:
     """The smallest and the largest value, over one dimension or over all.
 
     Args:
@@ -335,7 +336,7 @@ def aminmax(
                 f"aminmax not implemented for {input.dtype.scalar_name}" + errors.at_user_line()
             )
         raise errors.no_kernel("aminmax_cpu", input.dtype)
-    return return_types.aminmax(*AMINMAX(input, dims=dims, keepdim=keepdim))
+    return define.return_types.aminmax(*AMINMAX(input, dims=dims, keepdim=keepdim))
 
 
 # -- max, min ----------------------------------------------------------------------------------
@@ -406,7 +407,6 @@ def _extreme_function(
     along: tuple[Op, Op],
 ) -> Callable[..., Any]:
     """`max` or `min`, from the operations for all elements and along a dimension."""
-    result = getattr(return_types, name)
 
     def extreme(
         input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None
@@ -439,6 +439,7 @@ def _extreme_function(
                 f"{type(dim).__name__} for dim, but expected an int\n"
                 f"  For several dimensions there is a{name}(input, dim)." + errors.at_user_line()
             )
+        result = getattr(define.return_types, name)
         return result(*_along(name, *along, input, dim, keepdim))
 
     extreme.__name__ = extreme.__qualname__ = name

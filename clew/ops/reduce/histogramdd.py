@@ -1,5 +1,7 @@
 """histogramdd: counts of points in the cells of a grid."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

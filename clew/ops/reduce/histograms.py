@@ -12,7 +12,8 @@ from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, of_values, wrap
-from clew.ops.define import out_checks, return_types
+from clew.ops import define
+from clew.ops.define import out_checks
 
 
 def is_of_examples(tensor: Tensor) -> bool:
@@ -170,7 +171,7 @@ def histogram(
     range: tuple[float, float] | None = None,
     weight: Tensor | None = None,
     density: bool = False,
-) -> return_types.histogram:
+) -> define.return_types.histogram:
     """Counts (or densities) of elements between edges, and the edges.
 
     Args:
@@ -208,7 +209,7 @@ def histogram(
     source = bins if isinstance(bins, Tensor) else input
     if (source is bins or range is None) and is_of_examples(source):
         # Each example has edges of its own.
-        counted: return_types.histogram = source.each_example(
+        counted: define.return_types.histogram = source.each_example(
             lambda x, bins, weight: histogram(
                 x, bins, range=range, weight=weight, density=density
             ),
@@ -217,7 +218,7 @@ def histogram(
         return counted
     edges = edges_of(input, bins, range)
     counts = HISTOGRAM(input, weight, edges=edges._array, density=density)
-    return return_types.histogram(counts, edges)
+    return define.return_types.histogram(counts, edges)
 
 
 def edges_of(

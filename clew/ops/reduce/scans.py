@@ -17,7 +17,8 @@ from clew.kernels import compiled
 from clew.kernels.codegen.ufunc import Scan, scan
 from clew.kernels.numpy import complex_logarithms
 from clew.kernels.numpy.arrays import as_new, widened
-from clew.ops.define import out_checks, return_types
+from clew.ops import define
+from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names, wrap_dim
 from clew.ops.pointwise.arithmetic import conj
 from clew.ops.pointwise.clamping import WHERE
@@ -390,7 +391,7 @@ def _running(
 
 @public(accept=out_checks.of_result_dtype(out_checks.scan_words))
 @numpy_names
-def cummax(input: Tensor, dim: int) -> return_types.cummax:
+def cummax(input: Tensor, dim: int) -> define.return_types.cummax:
     """The largest element so far along a dimension, and where (the latest of equals).
 
     Args:
@@ -402,12 +403,12 @@ def cummax(input: Tensor, dim: int) -> return_types.cummax:
         >>> values, indices
         (tensor([1, 3, 3, 3]), tensor([0, 1, 1, 3]))
     """
-    return return_types.cummax(*_running(ARGCUMMAX, CUMMAX, np.maximum, input, dim))
+    return define.return_types.cummax(*_running(ARGCUMMAX, CUMMAX, np.maximum, input, dim))
 
 
 @public(accept=out_checks.of_result_dtype(out_checks.scan_words))
 @numpy_names
-def cummin(input: Tensor, dim: int) -> return_types.cummin:
+def cummin(input: Tensor, dim: int) -> define.return_types.cummin:
     """The smallest element so far along a dimension, and where (the latest of equals).
 
     Args:
@@ -419,4 +420,4 @@ def cummin(input: Tensor, dim: int) -> return_types.cummin:
         >>> values, indices
         (tensor([3, 1, 1, 1]), tensor([0, 1, 1, 3]))
     """
-    return return_types.cummin(*_running(ARGCUMMIN, CUMMIN, np.minimum, input, dim))
+    return define.return_types.cummin(*_running(ARGCUMMIN, CUMMIN, np.minimum, input, dim))

@@ -20,7 +20,8 @@ from clew.core.tensor import Tensor
 from clew.kernels import compiled
 from clew.kernels.numpy import argsort as argsort_kernels
 from clew.kernels.numpy.arrays import as_new
-from clew.ops.define import out_checks, return_types
+from clew.ops import define
+from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names, wrap_dim
 from clew.ops.define.memory_layout import in_memory_as
 from clew.ops.reduce.choosing import (
@@ -108,7 +109,7 @@ def _order(input: Tensor, dim: int, descending: bool, stable: bool) -> tuple[Ten
 @numpy_names
 def sort(
     input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = None
-) -> return_types.sort:
+) -> define.return_types.sort:
     """The elements in order along a dimension, and where they were.
 
     Args:
@@ -124,7 +125,7 @@ def sort(
     """
     indices, dim = _order(input, dim, descending, bool(stable))
     op = SORT if stable is None else SORT_STABLE
-    return return_types.sort(op(input, indices, dim=dim, keepdim=True), indices)
+    return define.return_types.sort(op(input, indices, dim=dim, keepdim=True), indices)
 
 
 @public(checked=True)
@@ -205,7 +206,7 @@ TOPK = choosing_op("topk", "TopkBackward0")
 @numpy_names
 def topk(
     input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
-) -> return_types.topk:
+) -> define.return_types.topk:
     """The k largest (or smallest) elements along a dimension, in order, and where.
 
     Args:
@@ -228,7 +229,7 @@ def topk(
     if input.dtype is dtypes.bool_:
         raise RuntimeError("topk does not support bool dtypes on CPU" + errors.at_user_line())
     indices = ARGTOPK(input, k=k, dim=dim, largest=bool(largest), in_order=bool(sorted))
-    return return_types.topk(TOPK(input, indices, dim=dim, keepdim=True), indices)
+    return define.return_types.topk(TOPK(input, indices, dim=dim, keepdim=True), indices)
 
 
 @_part_by_part
@@ -250,7 +251,9 @@ KTHVALUE = choosing_op("kthvalue", "KthvalueBackward0")
     accept=out_checks.kthvalue_pair,
 )
 @numpy_names
-def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> return_types.kthvalue:
+def kthvalue(
+    input: Tensor, k: int, dim: int = -1, keepdim: bool = False
+) -> define.return_types.kthvalue:
     """The k-th smallest element (k counts from 1) along a dimension, and where.
 
     Args:
@@ -276,7 +279,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> ret
     if input.dtype.is_complex:
         refuse_complex_history("kthvalue", input)
     indices = ARGKTHVALUE(input, k=k - 1, dim=dim, keepdim=keepdim)
-    return return_types.kthvalue(KTHVALUE(input, indices, dim=dim, keepdim=keepdim), indices)
+    return define.return_types.kthvalue(KTHVALUE(input, indices, dim=dim, keepdim=keepdim), indices)
 
 
 # -- median ----------------------------------------------------------------------------------------
@@ -368,7 +371,7 @@ def _median(
 @numpy_names
 def median(
     input: Tensor, dim: int | None = None, keepdim: bool = False
-) -> Tensor | return_types.median:
+) -> Tensor | define.return_types.median:
     """The (lower) median of all elements, or along a dimension, then also where it is.
 
     Args:
@@ -381,7 +384,7 @@ def median(
         tensor(2.)
     """
     found = _median(MEDIAN, MEDIAN_DIM, input, dim, keepdim)
-    return return_types.median(*found) if isinstance(found, tuple) else found
+    return define.return_types.median(*found) if isinstance(found, tuple) else found
 
 
 @public(
@@ -392,7 +395,7 @@ def median(
 @numpy_names
 def nanmedian(
     input: Tensor, dim: int | None = None, keepdim: bool = False
-) -> Tensor | return_types.nanmedian:
+) -> Tensor | define.return_types.nanmedian:
     """The (lower) median of the elements that are not NaN, and along a dimension also where.
 
     Args:
@@ -405,7 +408,7 @@ def nanmedian(
         tensor(3.)
     """
     found = _median(NANMEDIAN, NANMEDIAN_DIM, input, dim, keepdim)
-    return return_types.nanmedian(*found) if isinstance(found, tuple) else found
+    return define.return_types.nanmedian(*found) if isinstance(found, tuple) else found
 
 
 # -- mode ------------------------------------------------------------------------------------------
@@ -454,7 +457,7 @@ MODE = choosing_op("mode", "ModeBackward0")
     accept=out_checks.mode_pair,
 )
 @numpy_names
-def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> return_types.mode:
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> define.return_types.mode:
     """The most frequent element along a dimension, and where (the last place).
 
     Args:
@@ -474,4 +477,4 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> return_types.mo
             raise errors.no_kernel("mode_cpu", input.dtype)
         refuse_complex_history("mode", input)
     indices = ARGMODE(input, dim=dim, keepdim=keepdim)
-    return return_types.mode(MODE(input, indices, dim=dim, keepdim=keepdim), indices)
+    return define.return_types.mode(MODE(input, indices, dim=dim, keepdim=keepdim), indices)

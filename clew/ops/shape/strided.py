@@ -3,6 +3,8 @@
 Elements may occur several times in such views, so gradients are added up.
 """
 
+from __future__ import annotations
+
 from typing import Any, NamedTuple
 
 import numpy as np
