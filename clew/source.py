@@ -19,7 +19,8 @@ from typing import NamedTuple
 INTERNAL_PACKAGES = frozenset({"clew"}) | {
     f"clew.{name}"
     for name in (
-        "amp", "autograd", "backend", "backends", "compiler", "compiler.passes", "core", "cpu",
+        "amp", "autograd", "autograd.gradient_checks", "backend", "backends", "compiler",
+        "compiler.passes", "core", "cpu",
         "cuda", "distributed",
         "distributions", "distributions.kl", "distributions.transforms", "doctor", "doctor.facts",
         "doctor.observe", "doctor.report", "doctor.rules", "func", "fx", "fx.passes", "kernels",

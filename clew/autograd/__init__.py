@@ -1,15 +1,12 @@
 """Automatic differentiation: what users reach as `clew.autograd`."""
 
-# ruff: noqa: F401  # parts that are imported on request are no public names
-
 from typing import TYPE_CHECKING
 
 from clew.aliasing import on_request
-from clew.autograd import anomaly_mode, function, graph, tensor_methods
+from clew.autograd import anomaly_mode, graph, tensor_methods
 from clew.autograd import mode as grad_mode
 from clew.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from clew.autograd.backward import backward, grad
-from clew.autograd.function import Function
 from clew.autograd.gradcheck import gradcheck, gradgradcheck
 from clew.autograd.mode import (
     enable_grad,
@@ -25,17 +22,8 @@ from clew.core.overrides import overridable
 from clew.core.recording import SavedTensor
 
 if TYPE_CHECKING:
-    from clew.autograd import (
-        analytical_jacobian,
-        forward_ad,
-        function_vmap,
-        functional,
-        gradient_properties,
-        jacobian_check,
-        numerical_jacobian,
-        profiler,
-        profiler_util,
-    )
+    from clew.autograd import forward_ad, function, functional, profiler, profiler_util
+    from clew.autograd.function import Function
 
 __all__ = [
     "Function",
@@ -70,8 +58,6 @@ overridable("torch.autograd", globals(), "backward", "grad")
 # Imported when they are first asked for.
 __getattr__, __dir__ = on_request(
     __name__,
-    {
-        "analytical_jacobian", "forward_ad", "function_vmap", "functional", "gradient_properties",
-        "jacobian_check", "numerical_jacobian", "profiler", "profiler_util",
-    },
-)  # fmt: skip
+    {"context", "forward_ad", "function", "functional", "profiler", "profiler_util"},
+    {"Function": "function"},
+)

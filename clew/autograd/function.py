@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from clew import autograd, errors
-from clew.autograd import function_errors
+from clew import errors
+from clew.autograd import function_errors, function_vmap
 from clew.autograd.context import ForwardCut, FunctionCtx, SavedIntermediate
 from clew.core.inplace import rebase
 from clew.core.node import AccumulateGrad, Edge, Meta, Node, live_edge
@@ -138,7 +138,7 @@ class Function(metaclass=FunctionMeta):
         if kwargs or separate:
             signature, positions = _parameters(cls.forward, separate)
             if kwargs:
-                autograd.function_vmap.refuse_keyword_tensors(signature, kwargs)
+                function_vmap.refuse_keyword_tensors(signature, kwargs)
             if kwargs or len(args) < positions:
                 args = _bind(signature, args, kwargs)
         state = local.state
@@ -233,8 +233,8 @@ def _run_forward(cls: type[Function], ctx: FunctionCtx, args: tuple[Any, ...], s
     try:
         level = innermost()
         output, batched = None, False
-        if level is not None and autograd.function_vmap.belongs_to(level, args):
-            output, batched = autograd.function_vmap.run_batched(level, cls, Function, args), True
+        if level is not None and function_vmap.belongs_to(level, args):
+            output, batched = function_vmap.run_batched(level, cls, Function, args), True
         state.grad_enabled = False
         state.no_grad_reason = ctx._cut = ForwardCut(f"{cls.__name__}.forward", ctx._where)
         if batched:

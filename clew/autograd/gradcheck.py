@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from clew import autograd
-from clew.autograd import gradcheck_errors
+from clew.autograd import gradient_checks
 from clew.autograd.backward import grad
-from clew.autograd.gradcheck_errors import GradcheckError
+from clew.autograd.gradient_checks import gradcheck_errors
+from clew.autograd.gradient_checks.gradcheck_errors import GradcheckError
 from clew.core.tensor import Tensor, wrap
 from clew.ops.pointwise.complex import view_as_real
 
@@ -81,23 +81,23 @@ def gradcheck(
         raise AssertionError(
             "Setting check_batched_forward_grad=True requires check_forward_ad to be True"
         )
-    settings = autograd.jacobian_check.Settings(eps, atol, rtol, nondet_tol, fast_mode)
+    settings = gradient_checks.jacobian_check.Settings(eps, atol, rtol, nondet_tol, fast_mode)
     try:
-        point = _checked_point(func, autograd.numerical_jacobian.as_tuple(inputs), eps)
+        point = _checked_point(func, gradient_checks.numerical_jacobian.as_tuple(inputs), eps)
         if check_backward_ad:
-            autograd.jacobian_check.check_backward(point, settings)
+            gradient_checks.jacobian_check.check_backward(point, settings)
         if check_forward_ad:
-            parts = autograd.jacobian_check.check_forward(point, settings)
+            parts = gradient_checks.jacobian_check.check_forward(point, settings)
             for part in parts if check_undefined_grad else ():
-                autograd.gradient_properties.check_undefined_tangents(part)
+                gradient_checks.gradient_properties.check_undefined_tangents(part)
         if check_batched_forward_grad:
-            autograd.gradient_properties.check_batched_tangents(point)
+            gradient_checks.gradient_properties.check_batched_tangents(point)
         if check_batched_grad:
-            autograd.gradient_properties.check_batched_grads(point)
+            gradient_checks.gradient_properties.check_batched_grads(point)
         if check_backward_ad:
-            autograd.gradient_properties.check_zero_grads(point)
+            gradient_checks.gradient_properties.check_zero_grads(point)
             if check_undefined_grad:
-                autograd.gradient_properties.check_undefined_grads(point)
+                gradient_checks.gradient_properties.check_undefined_grads(point)
     except GradcheckError:
         if raise_exception:
             raise
@@ -107,7 +107,7 @@ def gradcheck(
 
 def _checked_point(
     func: Func, inputs: tuple[Any, ...], eps: float
-) -> autograd.jacobian_check.Point:
+) -> gradient_checks.jacobian_check.Point:
     wanted = [
         (index, value)
         for index, value in enumerate(inputs)
@@ -124,7 +124,7 @@ def _checked_point(
             raise gradcheck_errors.overlapping_input(index)
     if not wanted:
         raise gradcheck_errors.no_input_requires_grad()
-    return autograd.jacobian_check.Point(func, inputs)
+    return gradient_checks.jacobian_check.Point(func, inputs)
 
 
 def _refuse_lost_step(index: int, array: np.ndarray, eps: float) -> None:
@@ -182,12 +182,12 @@ def gradgradcheck(
     ):
         if given and not check_rev_over_rev:
             raise AssertionError(f"Setting {name}=True requires check_rev_over_rev to be True")
-    values = autograd.numerical_jacobian.as_tuple(inputs)
+    values = gradient_checks.numerical_jacobian.as_tuple(inputs)
     if grad_outputs is None:
-        outputs = autograd.jacobian_check.Point(func, values).outputs.values()
+        outputs = gradient_checks.jacobian_check.Point(func, values).outputs.values()
         cotangents = tuple(_random_like(out, gen_non_contig_grad_outputs) for out in outputs)
     else:
-        cotangents = autograd.numerical_jacobian.as_tuple(grad_outputs)
+        cotangents = gradient_checks.numerical_jacobian.as_tuple(grad_outputs)
     wanted = [isinstance(value, Tensor) and value.requires_grad for value in values]
 
     def first_gradients(*args: Any) -> tuple[Tensor, ...]:
@@ -196,7 +196,7 @@ def gradgradcheck(
             value.requires_grad_() if need and not value.requires_grad else value
             for value, need in zip(args, wanted, strict=False)
         ]
-        outputs = list(autograd.jacobian_check.Point(func, given).outputs.values())
+        outputs = list(gradient_checks.jacobian_check.Point(func, given).outputs.values())
         if not outputs:
             return ()
         found = grad(
@@ -253,7 +253,7 @@ def get_numerical_jacobian(
     fn: Func, inputs: Sequence[Any], target: Any = None, eps: float = 1e-3, grad_out: float = 1.0
 ) -> tuple[Tensor, ...]:
     """The Jacobians of the first output of `fn(inputs)` by finite differences."""
-    numerical = autograd.numerical_jacobian
+    numerical = gradient_checks.numerical_jacobian
     outputs = numerical.as_tuple(fn(inputs))
     _deprecated("get_numerical_jacobian", grad_out, outputs)
     wanted = [
@@ -279,7 +279,7 @@ def get_numerical_jacobian_wrt_specific_input(
     is_forward_ad: bool = False,
 ) -> tuple[Tensor, ...]:
     """The Jacobians of all outputs of `fn(*inputs)` with respect to one input."""
-    numerical = autograd.numerical_jacobian
+    numerical = gradient_checks.numerical_jacobian
     moved = inputs[input_idx] if input is None else input
     return numerical.numerical_jacobian(
         lambda: numerical.as_tuple(fn(*inputs)), outputs, moved, eps
@@ -292,5 +292,5 @@ def get_analytical_jacobian(
     """The Jacobians of an output by backward; whether a second one gave the same, and fits."""
     _deprecated("get_analytical_jacobian", grad_out, [output])
     wanted = [value for value in inputs if isinstance(value, Tensor) and value.requires_grad]
-    found = autograd.analytical_jacobian.backward_products(wanted, output, nondet_tol)
+    found = gradient_checks.analytical_jacobian.backward_products(wanted, output, nondet_tol)
     return tuple(found.columns), found.is_reentrant, found.misfit is None, True

@@ -157,7 +157,6 @@ class Op:
         self.node_name = node or f"{camel(name)}Backward0"
         self.plans: dict[int, Plan] = {}
         self._check_formulas()
-        self.always_saved = self._always_saved()
         if name in OPS:
             raise ValueError(f"the operation {name!r} is defined twice")
         OPS[name] = self
@@ -189,7 +188,8 @@ class Op:
             for name in names:
                 self.capture(name)
 
-    def _always_saved(self) -> tuple[str, ...]:
+    @cached_property
+    def always_saved(self) -> tuple[str, ...]:
         """What PyTorch saves whichever input requires grad: outputs, and inputs of two formulas.
 
         So it must not be overwritten, even where no formula that will run asks for it.

@@ -8,15 +8,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from clew.kernels.runtime import (
-    aligned_allocator,
-    async_jobs,
-    cpu,
-    lazy_compilation,
-    object_loader,
-    optimization_levels,
-    thread_pool,
-)
+from clew.kernels import runtime
+from clew.kernels.runtime import aligned_allocator, cpu, lazy_compilation
 from clew.kernels.runtime.compile_thread import compiler
 from clew.kernels.runtime.lazy_compilation import LazyFunction, LazyTable
 
@@ -45,7 +38,7 @@ class Machine:
         self.symbols: dict[str, int] = lazy_compilation.python_symbols()
         # The functions that are loaded, by the key of their module and their names.
         self.loaded: dict[tuple[str, tuple[str, ...]], dict[str, int]] = {}
-        self.thread_pool: thread_pool.ThreadPool
+        self.thread_pool: runtime.thread_pool.ThreadPool
         self.requests: lazy_compilation.Requests
         # The tables that compiled code reads: they live as long as it does.
         self.tables: list[LazyTable] = []
@@ -115,7 +108,7 @@ class Machine:
 
     def compile_module(self, text: str) -> bytes:
         """The code of a module: the size of the object at -O3, that object, and the one at -O0."""
-        parts = zip(optimization_levels.split(text), (_O3, _O0), strict=True)
+        parts = zip(runtime.optimization_levels.split(text), (_O3, _O0), strict=True)
         at_o3, at_o0 = (self.object_code(part, level) if part else b"" for part, level in parts)
         return len(at_o3).to_bytes(_HEADER, "little") + at_o3 + at_o0
 
@@ -132,7 +125,7 @@ class Machine:
         objects = [each for each in (code[_HEADER:middle], code[middle:]) if each]
         addresses: dict[str, int] = {}
         for each in objects:
-            linked = object_loader.link(each, self.symbols | addresses)
+            linked = runtime.object_loader.link(each, self.symbols | addresses)
             if linked is None:
                 addresses = self._link_with_llvm(objects, names)
                 break
@@ -192,10 +185,13 @@ def _make_machine() -> None:
     if _machine is not None:
         return
     machine = Machine()
-    parts = (lazy_compilation, thread_pool, async_jobs, aligned_allocator)
+    thread_pool = runtime.thread_pool
+    parts = (lazy_compilation, thread_pool, runtime.async_jobs, aligned_allocator)
     code = machine.cached_code("runtime", lambda: _join_modules(*(part.source() for part in parts)))
     for_kernels = ("clew_parallel_for", "clew_submit_job", *lazy_compilation.FOR_KERNELS)
-    for_python = thread_pool.FOR_PYTHON + lazy_compilation.FOR_PYTHON + aligned_allocator.FUNCTIONS
+    for_python = (
+        runtime.thread_pool.FOR_PYTHON + lazy_compilation.FOR_PYTHON + aligned_allocator.FUNCTIONS
+    )
     names = for_kernels + for_python
     address = dict(zip(names, machine.load(code, *names), strict=True))
     for name in for_kernels:

@@ -11,8 +11,8 @@ from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
+from clew.ops import define
 from clew.ops.define import vmap_errors
-from clew.ops.define.return_types import histogramdd as histogramdd_result
 from clew.ops.reduce.histograms import edges_of, is_of_examples
 
 Array = np.ndarray
@@ -53,7 +53,7 @@ def histogramdd(
     range: Any = None,
     weight: Tensor | None = None,
     density: bool = False,
-) -> histogramdd_result:
+) -> define.return_types.histogramdd:
     """How many points lie in each cell of a grid, and the grid's edges along each axis.
 
     Args:
@@ -102,7 +102,9 @@ def histogramdd(
         for axis, each in enumerate(listed)
     )
     grid = tuple(each._array for each in edges)
-    return histogramdd_result(HISTOGRAMDD(input, weight, edges=grid, density=density), edges)
+    return define.return_types.histogramdd(
+        HISTOGRAMDD(input, weight, edges=grid, density=density), edges
+    )
 
 
 def _listed(bins: Any, count: int) -> list[Any]:

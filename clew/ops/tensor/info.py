@@ -12,9 +12,9 @@ from clew.core.public import methods, public
 from clew.core.result_layout import memory_order
 from clew.core.tensor import Tensor
 from clew.kernels.runtime.numpy_capi import address_of
+from clew.ops import tensor as parts
 from clew.ops.define import memory_layout, vmap_errors
 from clew.ops.define.dims import wrap_dim
-from clew.ops.tensor.legacy_storages import LEGACY_CLASSES
 from clew.ops.tensor.typed_storage import TypedStorage, typed, warn_of_removal
 from clew.ops.tensor.untyped_storage import UntypedStorage, storage_of
 
@@ -361,7 +361,9 @@ def storage_type(self: Tensor) -> Any:
         >>> clew.ones(3).storage_type()
         <class 'torch.FloatStorage'>
     """
-    return LEGACY_CLASSES.get(f"{self.dtype.scalar_name}Storage", TypedStorage)
+    return parts.legacy_storages.LEGACY_CLASSES.get(
+        f"{self.dtype.scalar_name}Storage", TypedStorage
+    )
 
 
 @public(out=False)

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from clew.autograd import gradcheck_errors
-from clew.autograd.analytical_jacobian import tangents_of_outputs
 from clew.autograd.backward import grad
 from clew.autograd.function import Function
-from clew.autograd.jacobian_check import Point, positive_vectors
+from clew.autograd.gradient_checks import gradcheck_errors
+from clew.autograd.gradient_checks.analytical_jacobian import tangents_of_outputs
+from clew.autograd.gradient_checks.jacobian_check import Point, positive_vectors
 from clew.core.tensor import Tensor, wrap
 from clew.ops.batching.level import UNSUPPORTED, running
 from clew.ops.create.random import randn_like

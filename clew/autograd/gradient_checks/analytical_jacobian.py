@@ -9,7 +9,7 @@ import numpy as np
 
 from clew.autograd import forward_ad
 from clew.autograd.backward import grad
-from clew.autograd.numerical_jacobian import as_tuple
+from clew.autograd.gradient_checks.numerical_jacobian import as_tuple
 from clew.core.tensor import Tensor, wrap
 
 

@@ -13,10 +13,14 @@ from typing import Any
 import numpy as np
 
 from clew import errors
-from clew.autograd import gradcheck_errors
-from clew.autograd.analytical_jacobian import backward_products, forward_products
-from clew.autograd.gradcheck_errors import GradcheckError
-from clew.autograd.numerical_jacobian import as_tuple, differences_along, numerical_jacobian
+from clew.autograd.gradient_checks import gradcheck_errors
+from clew.autograd.gradient_checks.analytical_jacobian import backward_products, forward_products
+from clew.autograd.gradient_checks.gradcheck_errors import GradcheckError
+from clew.autograd.gradient_checks.numerical_jacobian import (
+    as_tuple,
+    differences_along,
+    numerical_jacobian,
+)
 from clew.core.tensor import Tensor, wrap
 from clew.ops.create.random import Generator, rand
 from clew.ops.pointwise.complex import complex as complex_of
