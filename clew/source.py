@@ -20,12 +20,11 @@ INTERNAL_PACKAGES = frozenset({"clew"}) | {
     f"clew.{name}"
     for name in (
         "amp", "autograd", "autograd.gradient_checks", "backend", "backends", "compiler",
-        "compiler.passes", "core", "cpu",
-        "cuda", "distributed",
-        "distributions", "distributions.kl", "distributions.transforms", "doctor", "doctor.facts",
-        "doctor.observe", "doctor.report", "doctor.rules", "func", "fx", "fx.passes", "kernels",
-        "kernels.codegen", "kernels.compiled", "kernels.conv", "kernels.gemm", "kernels.numpy",
-        "kernels.pool", "kernels.runtime", "masked", "nn", "nn.attention", "nn.modules",
+        "compiler.passes", "core", "cpu", "cuda", "distributed", "distributions",
+        "distributions.kl", "distributions.transforms", "doctor", "doctor.facts", "doctor.observe",
+        "doctor.report", "doctor.rules", "func", "fx", "fx.passes", "kernels", "kernels.codegen",
+        "kernels.compiled", "kernels.conv", "kernels.gemm", "kernels.numpy", "kernels.pool",
+        "kernels.runtime", "masked", "nn", "nn.attention", "nn.modules",
         "nn.parallel", "nn.utils", "ops", "ops.batching", "ops.create", "ops.define", "ops.index",
         "ops.linalg", "ops.nn", "ops.nn.activation", "ops.nn.loss", "ops.pointwise", "ops.reduce",
         "ops.shape", "ops.spectral", "ops.tensor", "optim", "optim.lr_scheduler", "profiler",
