@@ -19,7 +19,7 @@ from clew.core.node import Edge, Nowhere, live_edge, retain
 from clew.core.state import local
 from clew.core.tensor import Size, Tensor, wrap
 from clew.observer import active
-from clew.ops.batching.level import UNSUPPORTED, innermost, running
+from clew.ops import batching
 from clew.ops.define import vmap_errors
 from clew.source import user_stacklevel
 
@@ -79,7 +79,8 @@ def backward(
     """
     wanted = () if inputs is None else inputs_of(inputs, "backward")
     roots = as_tuple(tensors)
-    if inside_transform() or innermost() is not None:
+    is_batched = local.state.intercept is not None and batching.level.innermost() is not None
+    if inside_transform() or is_batched:
         raise vmap_errors.backward()
     for tensor in wanted:
         if not isinstance(tensor, Tensor):
@@ -316,7 +317,7 @@ def _batched_grad(
                 f"shape of {Size(shape)}. If you only want some tensors in `grad_output` to be "
                 "considered batched, consider using vmap." + errors.at_user_line()
             )
-    with running(count, UNSUPPORTED, is_transform=False) as level:
+    with batching.level.running(count, batching.level.UNSUPPORTED, is_transform=False) as level:
         rows = tuple(None if g is None else level.lift(g) for g in given)
         found = _grads_of(roots, wanted, rows, retain_graph, create_graph)
     return [None if each is None else level.result(each) for each in found]

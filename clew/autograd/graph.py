@@ -1,7 +1,5 @@
 """`autograd.graph`: looking at the graph, and hooks on what it saves and computes."""
 
-from __future__ import annotations
-
 import functools
 import threading
 import weakref

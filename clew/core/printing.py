@@ -6,8 +6,6 @@ themselves; the cells are then laid out in nested brackets, and suffixes (dtype,
 added.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple

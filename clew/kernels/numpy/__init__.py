@@ -6,8 +6,10 @@ from clew.aliasing import on_request
 
 if TYPE_CHECKING:
     from clew.kernels.numpy import (
+        argsort,
         average_pool,
         bessel,
+        complex_logarithms,
         convolution,
         ctc,
         grid_sample,
@@ -21,14 +23,17 @@ if TYPE_CHECKING:
         max_pool,
         orthogonal_polynomials,
         recurrent,
+        scatter,
         separable,
         special_functions,
     )
 
 # Imported when they are first asked for, so that `import clew` is quick.
 __all__ = [
+    "argsort",
     "average_pool",
     "bessel",
+    "complex_logarithms",
     "convolution",
     "ctc",
     "grid_sample",
@@ -42,6 +47,7 @@ __all__ = [
     "max_pool",
     "orthogonal_polynomials",
     "recurrent",
+    "scatter",
     "separable",
     "special_functions",
 ]

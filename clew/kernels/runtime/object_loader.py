@@ -8,8 +8,6 @@ The loader trusts nothing in a file: every offset, size, index and distance is c
 used, and memory is mapped after all of them.
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import mmap

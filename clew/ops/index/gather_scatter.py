@@ -13,7 +13,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.kernels import compiled
-from clew.kernels.numpy import scatter as kernel
+from clew.kernels import numpy as kernels
 from clew.kernels.numpy.arrays import are_below
 from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names, wrap_dim
@@ -53,10 +53,10 @@ def _gathered(self: np.ndarray, index: np.ndarray, *, dim: int) -> np.ndarray:
         return np.empty(index.shape, self.dtype)
     source, places = _at_least_1d(self, index)
     check_bounds(places, dim, source.shape[dim])
-    few = kernel.take_few(source, places) if dim == source.ndim - 1 else None
+    few = kernels.scatter.take_few(source, places) if dim == source.ndim - 1 else None
     if few is not None:
         return few.reshape(index.shape)
-    blocks = kernel.in_blocks(source, places, dim)
+    blocks = kernels.scatter.in_blocks(source, places, dim)
     if blocks is not None:
         return compiled.gather_scatter.gather(*blocks).reshape(index.shape)
     reach = places.shape[:dim] + (source.shape[dim],) + places.shape[dim + 1 :]
@@ -68,7 +68,7 @@ def _positions(target: np.ndarray, index: np.ndarray, dim: int) -> np.ndarray:
     if not index.size:
         return np.empty(index.shape, np.int64)
     check_bounds(index, dim, target.shape[dim])
-    return kernel.positions_along(target.shape, dim, index)
+    return kernels.scatter.positions_along(target.shape, dim, index)
 
 
 def _ungathered(
@@ -78,11 +78,13 @@ def _ungathered(
     if not index.size:
         return out
     target, places, values = _at_least_1d(out, index, grad_output)
-    blocks = kernel.in_blocks(target, places, dim, values)
+    blocks = kernels.scatter.in_blocks(target, places, dim, values)
     if blocks is not None:
         compiled.gather_scatter.scatter_add(*blocks)
         return out
-    summed = kernel.add_flat(target, kernel.positions_along(target.shape, dim, places), values)
+    summed = kernels.scatter.add_flat(
+        target, kernels.scatter.positions_along(target.shape, dim, places), values
+    )
     return summed.reshape(input_sizes)
 
 
@@ -94,7 +96,7 @@ def _placed(
     dim: int,
 ) -> bool:
     """Write values by a kernel, if there is one for these arrays."""
-    blocks = kernel.in_blocks(target, index, dim, values)
+    blocks = kernels.scatter.in_blocks(target, index, dim, values)
     if blocks is None:
         return False
     check_bounds(index, dim, target.shape[dim])
@@ -119,7 +121,7 @@ def _scatter_added(self: np.ndarray, index: np.ndarray, src: np.ndarray, *, dim:
     if _placed(compiled.gather_scatter.scatter_add, target, places, values, dim):
         return
     positions = _positions(target, places, dim)
-    kernel.add_flat(target, positions, _leading_part(values, places.shape))
+    kernels.scatter.add_flat(target, positions, _leading_part(values, places.shape))
 
 
 def _scatter_reduced(
@@ -129,7 +131,9 @@ def _scatter_reduced(
     target, places, values = _at_least_1d(np.array(self, order="C"), index, src)
     positions = _positions(target, places, dim)
     values = _leading_part(values, places.shape)
-    return kernel.reduce_flat(target, positions, values, reduce, include_self).reshape(self.shape)
+    return kernels.scatter.reduce_flat(target, positions, values, reduce, include_self).reshape(
+        self.shape
+    )
 
 
 # -- operations ----------------------------------------------------------------------------

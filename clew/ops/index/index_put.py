@@ -20,7 +20,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.result_layout import in_common_order
 from clew.core.tensor import Tensor, wrap
-from clew.kernels.numpy import scatter
+from clew.kernels import numpy as kernels
 from clew.kernels.numpy.arrays import as_new
 from clew.kernels.numpy.strides import is_gapless, view_strides
 from clew.ops.index.writing import WritingOp
@@ -119,7 +119,7 @@ def _index_put(
     _check_empty_masks(self, indices, pattern)
     try:
         if accumulate:
-            scatter.add_at(self, key, values)
+            kernels.scatter.add_at(self, key, values)
         else:
             self[key] = values
     except IndexError:
@@ -172,7 +172,7 @@ def index_backward_op(count: int) -> Op:
             # A mask names no element twice.
             zeros[_key(indices, pattern)] = grad_output
             return zeros
-        return scatter.add_at(zeros, _key(indices, pattern), grad_output)
+        return kernels.scatter.add_at(zeros, _key(indices, pattern), grad_output)
 
     @formula("pattern", *names)
     def gradient(g: Tensor, pattern: Pattern, *indices: Tensor) -> Tensor:

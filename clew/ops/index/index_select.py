@@ -12,7 +12,7 @@ from clew.core.inplace import keep_apart, refuse_leaf, repeats_memory
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, every_value, of_values
-from clew.kernels.numpy import scatter as kernel
+from clew.kernels import numpy as kernels
 from clew.kernels.numpy.arrays import are_below
 from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names, wrap_dim
@@ -40,7 +40,7 @@ def _unselected(
     grad_output: np.ndarray, index: np.ndarray, *, dim: int, input_sizes: Shape
 ) -> np.ndarray:
     out = np.zeros(input_sizes or (1,), grad_output.dtype)
-    kernel.add_rows(out, index.reshape(-1), _as_rows(grad_output), dim)
+    kernels.scatter.add_rows(out, index.reshape(-1), _as_rows(grad_output), dim)
     return out.reshape(input_sizes)
 
 
@@ -48,7 +48,7 @@ def _added(
     self: np.ndarray, index: np.ndarray, source: np.ndarray, *, dim: int, alpha: Any
 ) -> None:
     values = _as_rows(source) if alpha == 1 else _as_rows(source) * scalar_as(alpha, self.dtype)
-    kernel.add_rows(_as_rows(self), index.reshape(-1), values, dim)
+    kernels.scatter.add_rows(_as_rows(self), index.reshape(-1), values, dim)
 
 
 def _place(dim: int, index: np.ndarray) -> tuple[Any, ...]:
@@ -72,8 +72,8 @@ def _reduced(
     include_self: bool,
 ) -> np.ndarray:  # fmt: skip
     out = _as_rows(np.array(self, order="C"))
-    positions = kernel.positions_of_rows(out.shape, dim, index.reshape(-1))
-    reduced = kernel.reduce_flat(out, positions, _as_rows(source), reduce, include_self)
+    positions = kernels.scatter.positions_of_rows(out.shape, dim, index.reshape(-1))
+    reduced = kernels.scatter.reduce_flat(out, positions, _as_rows(source), reduce, include_self)
     return reduced.reshape(self.shape)
 
 

@@ -9,7 +9,7 @@ from clew.core.inplace import refuse_leaf
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, of_values
-from clew.kernels.numpy import scatter as kernel
+from clew.kernels import numpy as kernels
 from clew.ops.define import out_checks
 from clew.ops.define.dims import wrap_dim
 from clew.ops.index.gather_scatter import gather
@@ -36,14 +36,14 @@ def _taken(self: np.ndarray, index: np.ndarray) -> np.ndarray:
 
 def _put_back(grad_output: np.ndarray, index: np.ndarray, *, input_sizes: Shape) -> np.ndarray:
     out = np.zeros(input_sizes, grad_output.dtype)
-    return kernel.add_flat(out, _wrapped(index, out.size), grad_output)
+    return kernels.scatter.add_flat(out, _wrapped(index, out.size), grad_output)
 
 
 def _put(self: np.ndarray, index: np.ndarray, source: np.ndarray, *, accumulate: bool) -> None:
     positions = _wrapped(index, self.size)
     values = source.reshape(index.shape)
     if accumulate:
-        kernel.add_flat(self, positions, values)
+        kernels.scatter.add_flat(self, positions, values)
     else:
         self.reshape(-1)[positions] = values
 

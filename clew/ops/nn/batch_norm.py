@@ -1,7 +1,5 @@
 """batch_norm: normalisation of each channel over the batch, or by running statistics."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

@@ -14,8 +14,8 @@ from clew.core.interception import by_example
 from clew.core.op import Op
 from clew.core.state import local
 from clew.core.tensor import Tensor, of_values
+from clew.kernels import numpy as kernels
 from clew.kernels.numpy.arrays import are_below, widened
-from clew.kernels.numpy.scatter import add_at, take_rows
 from clew.ops.define import vmap_errors
 from clew.ops.define.dims import require_bool
 from clew.ops.reduce.choosing import refuse_complex_history
@@ -75,7 +75,7 @@ def _embedding(
     if not weight.size and not are_below(indices, weight.shape[0]):
         raise errors.outside_data(indices, weight.shape[0])
     check_rows(indices, weight.shape[0])
-    return take_rows(weight, indices)
+    return kernels.scatter.take_rows(weight, indices)
 
 
 def check_rows(indices: Array, rows: int) -> None:
@@ -96,7 +96,7 @@ def _embedding_backward(
     if padding_idx >= 0:
         keep = flat != padding_idx
         flat, values = flat[keep], values[keep]
-    result = add_at(np.zeros((rows, width), values.dtype), (flat,), values)
+    result = kernels.scatter.add_at(np.zeros((rows, width), values.dtype), (flat,), values)
     return result.astype(grad_output.dtype, copy=False)
 
 

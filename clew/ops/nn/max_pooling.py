@@ -28,6 +28,7 @@ from clew.ops.nn.average_pooling import (
     one_int,
     size_absent,
 )
+from clew.ops.nn.max_pool1d_arguments import check_line, line_size
 from clew.ops.nn.spatial import (
     Shape,
     batch_axis,
@@ -208,63 +209,6 @@ def _max_pool(
     return result
 
 
-_LINE_WORDS = {
-    "kernel_size": "an int, list of ints or tuple of ints",
-    "stride": "None, an int, list of ints, or tuple of ints",
-    "padding": "an int, list of ints, or tuple of ints",
-    "dilation": "an int, list of ints or tuple of ints",
-}
-_LINE_POSITIONS = {name: position for position, name in enumerate(_LINE_WORDS, 2)}
-
-
-def _line_size(argument: str, value: Any) -> int:
-    values = integers("max_pool1d", argument, value, _LINE_POSITIONS[argument])
-    if len(values) != 1:
-        raise failure(
-            f"max_pool1d() {argument} must be {_LINE_WORDS[argument]} of size 1 but got size "
-            f"{len(values)}"
-        )
-    return values[0]
-
-
-def _check_line(
-    input: Tensor, kernel_size: int, stride: int, padding: int, dilation: int, ceil_mode: bool,
-    with_indices: bool,
-) -> None:  # fmt: skip
-    shape = input._array.shape
-    if with_indices:
-        if len(shape) not in (2, 3):
-            raise failure(
-                f"Expected 2 to 3 dimensions, but got {len(shape)}-dimensional tensor for argument "
-                "#1 'self' (while checking arguments for max_pool1d)"
-            )
-        return
-    if len(shape) not in (2, 3) or 0 in shape[-2:]:
-        raise failure(
-            f"max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size "
-            f"for input, but got:{errors.shape_list(shape)}"
-        )
-    named = {"kernel_size": kernel_size, "stride": stride, "dilation": dilation}
-    for argument, value in named.items():
-        if value < 1:
-            raise failure(f"max_pool1d() {argument} must be greater than zero, but got {value}")
-    if padding < 0:
-        raise failure(f"max_pool1d() padding must be non-negative, but got {padding}")
-    if padding > kernel_size // 2:
-        raise failure(
-            f"max_pool1d() padding should be at most half of kernel size, but got "
-            f"padding={padding} and kernel_size={kernel_size}"
-        )
-    count = kernels.max_pool.pool_output_size(
-        shape[-1], kernel_size, stride, padding, dilation, bool(ceil_mode)
-    )
-    if count < 1:
-        raise failure(f"max_pool1d() Invalid computed output size: {count}")
-    if not input.dtype.is_floating_point:
-        is_recorded = input.requires_grad and local.state.grad_enabled
-        raise errors.no_kernel("max_pool2d" if is_recorded else "max_pool1d_impl", input.dtype)
-
-
 _FEW_SHIFTS = 8  # comparisons of whole rows that take less time than looking for indices
 
 
@@ -289,10 +233,10 @@ def _max_pool1d(
     with_indices: bool,
 ) -> Tensors:  # fmt: skip
     require_tensor("max_pool1d", "input", 1, input)
-    width = _line_size("kernel_size", kernel_size)
-    step = width if size_absent(stride) else _line_size("stride", stride)
-    pad, spacing = _line_size("padding", padding), _line_size("dilation", dilation)
-    _check_line(input, width, step, pad, spacing, ceil_mode, with_indices)
+    width = line_size("kernel_size", kernel_size)
+    step = width if size_absent(stride) else line_size("stride", stride)
+    pad, spacing = line_size("padding", padding), line_size("dilation", dilation)
+    check_line(input, width, step, pad, spacing, ceil_mode, with_indices)
     if not with_indices and width <= _FEW_SHIFTS and _needs_values_only(input):
         sizes = {"kernel": width, "stride": step, "padding": pad, "dilation": spacing}
         return LINE_MAXIMA(input, **sizes, ceil_mode=bool(ceil_mode)), input

@@ -15,9 +15,9 @@ from clew.core.public import FUNCTIONS, inplace_method, methods, out_doc, public
 from clew.core.result_layout import laid_out_without_numbers
 from clew.core.state import local
 from clew.core.tensor import Tensor
+from clew.kernels import numpy as kernels
 from clew.kernels.codegen.ir import where
 from clew.kernels.codegen.ufunc import elementwise
-from clew.kernels.numpy import complex_logarithms
 from clew.ops.define import out_checks
 from clew.ops.define.deprecated_forms import number_first
 from clew.ops.define.memory_layout import as_first
@@ -88,7 +88,7 @@ def _LOGADDEXP2_KERNEL(x: Any, y: Any) -> Any:
 def _log_add_exp(self: Any, other: Any) -> Any:
     if self.dtype.kind not in "cW":
         return _LOGADDEXP_KERNEL.specialize(self)(self, other)
-    return complex_logarithms.logaddexp(self, other)
+    return kernels.complex_logarithms.logaddexp(self, other)
 
 
 logaddexp = binary_row(

@@ -13,8 +13,8 @@ import numpy as np
 
 from clew.backend import dtypes
 from clew.core.tensor import Tensor
+from clew.kernels import numpy as kernels
 from clew.kernels.codegen.ufunc import Elementwise, elementwise
-from clew.kernels.numpy import complex_logarithms
 from clew.ops.define.rows import FLOAT, Row, unary_row
 from clew.ops.pointwise.arithmetic import conj
 
@@ -61,7 +61,7 @@ log10 = unary_row(
 
 
 def _log1p(self: Any) -> Any:
-    return complex_logarithms.log1p(self) if self.dtype.kind in "cW" else np.log1p(self)
+    return kernels.complex_logarithms.log1p(self) if self.dtype.kind in "cW" else np.log1p(self)
 
 
 log1p = unary_row(

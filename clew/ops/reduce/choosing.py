@@ -12,7 +12,7 @@ from clew.core.op import Op
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels import compiled
-from clew.kernels.numpy.scatter import in_blocks, take_few
+from clew.kernels import numpy as kernels
 from clew.ops.reduce.reductions import Dims
 
 
@@ -26,10 +26,10 @@ def chosen(self: np.ndarray, indices: np.ndarray, *, dim: int, keepdim: bool) ->
         return self.copy()
     kept = _kept(indices, dim, keepdim)
     if dim == self.ndim - 1:
-        taken = take_few(self, kept)
+        taken = kernels.scatter.take_few(self, kept)
         if taken is not None:
             return taken.reshape(indices.shape)
-    blocks = in_blocks(self, kept, dim)
+    blocks = kernels.scatter.in_blocks(self, kept, dim)
     if blocks is not None:
         return compiled.gather_scatter.gather(*blocks).reshape(indices.shape)
     return np.take_along_axis(self, kept, dim).reshape(indices.shape)
@@ -42,7 +42,7 @@ def _put(
         return grad.copy()
     spread = np.zeros(sizes, grad.dtype)
     kept, values = _kept(indices, dim, keepdim), _kept(grad, dim, keepdim)
-    blocks = in_blocks(spread, kept, dim, values)
+    blocks = kernels.scatter.in_blocks(spread, kept, dim, values)
     if blocks is not None:
         compiled.gather_scatter.scatter(*blocks)
     else:

@@ -14,8 +14,8 @@ from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, every_value, wrap
 from clew.kernels import compiled
+from clew.kernels import numpy as kernels
 from clew.kernels.codegen.ufunc import Scan, scan
-from clew.kernels.numpy import complex_logarithms
 from clew.kernels.numpy.arrays import as_new, widened
 from clew.ops import define
 from clew.ops.define import out_checks
@@ -265,9 +265,9 @@ def _logcumsumexp(self: np.ndarray, *, dim: int) -> np.ndarray:
 
 def _complex_logcumsumexp(rows: np.ndarray) -> None:
     # Before the first one there is the logarithm of nothing.
-    rows[0] = complex_logarithms.logaddexp(np.full_like(rows[0], -np.inf), rows[0])
+    rows[0] = kernels.complex_logarithms.logaddexp(np.full_like(rows[0], -np.inf), rows[0])
     for i in range(1, len(rows)):
-        rows[i] = complex_logarithms.logaddexp(rows[i - 1], rows[i])
+        rows[i] = kernels.complex_logarithms.logaddexp(rows[i - 1], rows[i])
 
 
 def _logcumsumexp_grad(g: Tensor, self: Tensor, out: Tensor, dim: int) -> Tensor:

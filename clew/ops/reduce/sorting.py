@@ -18,7 +18,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.kernels import compiled
-from clew.kernels.numpy import argsort as argsort_kernels
+from clew.kernels import numpy as kernels
 from clew.kernels.numpy.arrays import as_new
 from clew.ops import define
 from clew.ops.define import out_checks
@@ -41,7 +41,7 @@ def _argsort(self: np.ndarray, *, dim: int, descending: bool, stable: bool = Tru
     if not self.ndim:
         return np.zeros((), np.int64)
     values = orderable(self)
-    found = argsort_kernels.argsort(values, dim, descending)
+    found = kernels.argsort.argsort(values, dim, descending)
     if found is None:
         found = _order_along(values, dim, descending)
     if not stable and self.shape[dim] > _INSERTED and _has_equals(values, found, dim):
@@ -288,7 +288,7 @@ def kthvalue(
 @_part_by_part
 def _middle_place(self: np.ndarray, *, k: int, dim: int, keepdim: bool) -> np.ndarray:
     """Where the element of rank k is in a stable order, without NaN."""
-    places = argsort_kernels.argrank(self, k, dim)
+    places = kernels.argsort.argrank(self, k, dim)
     if places is None:
         middle = np.partition(self, k, axis=dim).take([k], axis=dim)
         # Of equal elements the one that as many as are missing come before.

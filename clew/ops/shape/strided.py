@@ -3,8 +3,6 @@
 Elements may occur several times in such views, so gradients are added up.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +13,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.core.view_op import ViewOp
-from clew.kernels.numpy import scatter as kernel
+from clew.kernels import numpy as kernels
 from clew.kernels.numpy.strides import owner_of, restride
 from clew.kernels.runtime.numpy_capi import address_of
 from clew.ops.define import vmap_errors
@@ -166,7 +164,7 @@ def _transferred(
     """
     size = max(source.last(), target.last(), owner.last()) + 1
     memory = np.zeros(max(size, 0), self.dtype)
-    memory = kernel.add_flat(memory, source.positions(), self)
+    memory = kernels.scatter.add_flat(memory, source.positions(), self)
     if 0 not in owner.shape and not owner.is_contiguous():
         counts = np.bincount(owner.positions().ravel(), minlength=size)
         if counts.max() > 1:
