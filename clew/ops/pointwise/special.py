@@ -228,8 +228,7 @@ def _not_by_first(g: Tensor) -> Tensor:
 
 ZETA = Row(
     "special_zeta", lambda self, other: kernels.special_functions.zeta(self, other),
-    inputs=("self", "other"), rule=FLOAT, takes=_WIDE,
-    torch_kernel="zeta_cpu",
+    inputs=("self", "other"), rule=FLOAT, takes=_WIDE, torch_kernel="zeta_cpu",
     grads={
         "self": _not_by_first,
         "other": lambda g, self, other: g * -self * zeta(self + 1, other),
