@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import opcode
 from collections.abc import Callable
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -50,3 +50,28 @@ def enters_block(frame: FrameType) -> bool:
     while at < len(instructions) and instructions[at] == _CACHE:
         at += 2
     return at < len(instructions) and instructions[at] == _BEFORE_WITH
+
+
+@uninterrupted
+def run_to_end(function: Callable[[], None]) -> None:
+    """Call a function that may be called twice; if a signal interrupts it, once more."""
+    try:
+        function()
+    except BaseException:
+        function()
+        raise
+
+
+def is_from_handler(error: BaseException) -> bool:
+    """Whether a signal's handler has raised an error, and not what ran when the signal came.
+
+    Python gives a handler the frame that it interrupts, which is also the frame that it returns to.
+    """
+    at: TracebackType | None = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        interrupted, at = at.tb_frame, at.tb_next
+        for value in at.tb_frame.f_locals.values():
+            given = value if type(value) is tuple else (value,)
+            if any(each is interrupted for each in given):
+                return True
+    return False

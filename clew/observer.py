@@ -247,7 +247,7 @@ def remove(observer: Observer) -> None:
     with _lock:
         if observer in _installed:
             _installed.remove(observer)
-            _activate()
+        _activate()
 
 
 def _activate() -> None:

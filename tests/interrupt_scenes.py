@@ -445,3 +445,57 @@ def scaled_gradients() -> Scene:
         _check_finite(model)
 
     return run
+
+
+def _training_step(check: bool = False) -> Callable[[Any, Any], Any]:
+    """A step of training, compiled whole."""
+    model = _net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
+
+    def step(x: Any, y: Any) -> Any:
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    return torch.compile(step, check=check)
+
+
+@scene
+def compiled_steps() -> Scene:
+    x, y = torch.ones(6, 4), torch.zeros(6, 2)
+    step, model = _training_step(), torch.compile(_net())
+
+    @torch.compile
+    def guarded(x: Any, total: Any) -> Any:
+        total += x.sum()
+        return x * 2 if x.sum() > 0 else x
+
+    total = torch.zeros(())
+
+    def run() -> None:
+        assert torch.isfinite(step(x, y))
+        model(x).sum().backward()
+        before, version = float(total), total._version
+        try:
+            assert guarded(x, total)[0, 0] == 2
+        finally:
+            # Either nothing of it has happened, or all.
+            assert float(total) in (before, before + 24)
+            assert total._version == version + (float(total) != before)
+
+    return run
+
+
+@scene
+def compiling() -> Scene:
+    x, y = torch.ones(6, 4), torch.zeros(6, 2)
+
+    def run() -> None:
+        step = _training_step(check=True)
+        for _ in range(3):
+            assert torch.isfinite(step(x, y))
+        torch.compile(_net())(x).sum().backward()
+
+    return run

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import clew as torch
+from clew import observer
 from clew.amp.settings import casting
 from clew.backend import device as devices
 from clew.core import node, printing
@@ -33,6 +35,8 @@ def state() -> dict[str, Any]:
         "parametrize.cached": (parametrize._Cache.depth, len(parametrize._Cache.values)),
         "checkpoint options": (checkpoints._early_stop, checkpoints._debug),
         "lock of .grad": node._accumulate_lock.locked(),
+        "garbage collector": gc.isenabled(),
+        "observer": observer.active.observer,
         "lock of the stream": torch.default_generator.stream.lock._is_owned(),
     }  # fmt: skip
     return found

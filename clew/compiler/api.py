@@ -122,7 +122,11 @@ class CompiledFunction(Compiled):
             reason = "other shapes, dtypes or arguments"
         event = Event(reason, ", ".join(_shape_text(each) for each in tensors) or "no tensors")
         self.events.append(event)
-        result, trace, problem = capture_call(self.function, roots, tensors, args, kwargs)
+        try:
+            result, trace, problem = capture_call(self.function, roots, tensors, args, kwargs)
+        except BaseException as error:
+            event.problem = f"the call raises {type(error).__name__}"
+            raise
         event.trace, event.problem = trace, problem
         with self._lock:
             if trace is None:

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from clew.backend import random as streams
+from clew.compiler.graph import CALL
 from clew.compiler.trace import Trace
 from clew.core.tensor import Tensor
 from clew.errors import at_user_line
+from clew.interrupts import run_to_end
 from clew.utils._pytree import tree_flatten
 
 # How far compiled values may be from eager ones, by dtype: rounding in another order.
@@ -32,15 +34,22 @@ def checked_replay(trace: Trace, tensors: Sequence[Tensor], args: Any, kwargs: A
     states = _states(trace)
     before = [each.copy() for each in states]
     grads = [(leaf, leaf._grad) for leaf in trace.leaves]
+    stepped = [(each, dict(each)) for each in _stepped(trace)]
     stream = streams.default_generator.get_state()
     replayed = trace.replay(tensors, args, kwargs)
     found = [np.array(each) for each in states]
     gradients = [None if leaf._grad is None else np.array(leaf._grad._array) for leaf, _ in grads]
-    for array, copy in zip(states, before, strict=True):
-        array[...] = copy
-    for leaf, grad in grads:
-        leaf._grad = grad
-    streams.default_generator.set_state(stream)
+
+    def restore() -> None:
+        for array, copy in zip(states, before, strict=True):
+            array[...] = copy
+        for leaf, grad in grads:
+            leaf._grad = grad
+        for each, values in stepped:
+            each.update(values)
+        streams.default_generator.set_state(stream)
+
+    run_to_end(restore)
     result = trace.function(*args, **kwargs)
     for number, (mine, right) in enumerate(zip(found, states, strict=True)):
         _compare(f"state {number}", mine, right)
@@ -58,10 +67,22 @@ def checked_replay(trace: Trace, tensors: Sequence[Tensor], args: Any, kwargs: A
 
 def _states(trace: Trace) -> list[np.ndarray]:
     """The memory of all tensors that the function can reach, each once."""
-    found: dict[int, np.ndarray] = {}
-    for tensor in trace.reached.tensors.values():
-        found.setdefault(id(tensor._array), tensor._array)
-    return list(found.values())
+    tensors = [*trace.reached.tensors.values()]
+    for values in _stepped(trace):
+        tensors += [each for each in values.values() if isinstance(each, Tensor)]
+    return list({id(each._array): each._array for each in tensors}.values())
+
+
+def _stepped(trace: Trace) -> list[dict[str, Any]]:
+    """What the optimizers and schedulers keep that the function steps."""
+    found: list[dict[str, Any]] = []
+    for each in trace.graph.instructions:
+        owner: Any = getattr(each.detail, "__self__", None) if each.kind == CALL else None
+        if hasattr(owner, "param_groups"):
+            found += [*owner.state.values(), *owner.param_groups]
+        elif owner is not None:
+            found.append(vars(owner))
+    return found
 
 
 def _compare(what: str, mine: np.ndarray, right: np.ndarray) -> None:

@@ -25,6 +25,7 @@ from clew.core.state import local
 from clew.core.storage import Storage, next_sequence_number
 from clew.core.tensor import Tensor, wrap
 from clew.errors import Freed, backward_twice, modified_in_place, shape_list
+from clew.interrupts import run_to_end
 from clew.source import Place
 
 
@@ -316,17 +317,21 @@ class Again:
         generator = streams.default_generator
         position = generator.get_state()
         after = [(array, array.copy()) for array, _ in self.copies]
-        for storage, count in self.writes:
-            storage.version -= count
-        for array, copy in self.copies:
-            array[...] = copy
-        if self.stream is not None:
-            generator.set_state(self.stream)
-        try:
-            return self.run()
-        finally:
+
+        def restore() -> None:
             for array, copy in after:
                 array[...] = copy
             for storage, version in self.versions:
                 storage.version = version
             generator.set_state(position)
+
+        try:
+            for storage, count in self.writes:
+                storage.version -= count
+            for array, copy in self.copies:
+                array[...] = copy
+            if self.stream is not None:
+                generator.set_state(self.stream)
+            return self.run()
+        finally:
+            run_to_end(restore)

@@ -28,6 +28,7 @@ from clew.core import interception, module_changes
 from clew.core.state import local
 from clew.core.storage import INFERENCE, Storage, next_sequence_number
 from clew.core.tensor import Tensor
+from clew.interrupts import is_from_handler, run_to_end, uninterrupted
 from clew.kernels.gemm.products import finish
 from clew.nn.parameter import Parameter
 from clew.source import user_where
@@ -160,21 +161,21 @@ class Trace:
         undo = self._undo(tensors, copies) if self.may_fail else None
         grad_enabled, state.grad_enabled = state.grad_enabled, False
         try:
-            arrays = self.program.run([tensor._array for tensor in tensors], tensors)
+            try:
+                arrays = self.program.run([tensor._array for tensor in tensors], tensors)
+            finally:
+                # First what is a plain store: a signal may come with any call.
+                state.grad_enabled = grad_enabled
+                finish(state.pending_products)
         except BaseException as error:
-            is_other = isinstance(error, Mismatch) or (
-                isinstance(error, Exception) and not self.has_calls
-            )
-            if undo is not None and is_other:
-                # Errors are those of an eager run, which says where they come from.
-                undo()
-                raise Mismatch from error
-            self._bump(tensors)
-            raise
-        finally:
-            # First what is a plain store: a signal may come with any call.
-            state.grad_enabled = grad_enabled
-            finish(state.pending_products)
+            if undo is None or (self.has_calls and not isinstance(error, Mismatch)):
+                self._bump(tensors)
+                raise
+            run_to_end(undo)
+            if not isinstance(error, Exception) or is_from_handler(error):
+                raise
+            # Errors are those of an eager run, which says where they come from.
+            raise Mismatch from error
         self._bump(tensors)
         self.replays += 1
         node = None
@@ -183,11 +184,19 @@ class Trace:
         made = self._results(arrays, tensors, node)
         return made[0] if self.is_single else tree_unflatten(made, self.spec)
 
+    @uninterrupted
     def _bump(self, tensors: Sequence[Tensor]) -> None:
         """Note the writes of the program."""
-        for storage, count in self._writes(tensors):
-            storage.version += count
-            storage.rewrite()
+        versions: list[tuple[Storage, int]] = []
+
+        def bump() -> None:
+            if not versions:
+                versions.extend([(each, each.version + n) for each, n in self._writes(tensors)])
+            for storage, version in versions:
+                storage.version = version
+                storage.rewrite()
+
+        run_to_end(bump)
 
     def _writes(self, tensors: Sequence[Tensor]) -> list[tuple[Storage, int]]:
         """How often the program writes to which memory."""
@@ -382,23 +391,24 @@ def capture_call(
     before = tree_flatten((args, kwargs))
     watch = Watch(capture, reached)
     collects = gc.isenabled()
-    # What the collector calls, at any moment, is no part of the call.
-    gc.disable()
     try:
-        with observer.observing(events):
-            interception.install(capture)
-            try:
-                watch.start()
-                result = function(*args, **kwargs)
-            finally:
-                # Each also where a signal interrupts the one before it.
-                try:
-                    watch.stop()
-                finally:
-                    interception.remove(capture)
+        # What the collector calls, at any moment, is no part of the call.
+        gc.disable()
+        observer.install(events)
+        interception.install(capture)
+        watch.start()
+        result = function(*args, **kwargs)
     finally:
-        if collects:
-            gc.enable()
+        # Each also where a signal interrupts the one before it.
+        try:
+            watch.stop()
+        finally:
+            try:
+                interception.remove(capture)
+                run_to_end(functools.partial(observer.remove, events))
+            finally:
+                if collects:
+                    gc.enable()
     if not is_same_tree(before, tree_flatten((args, kwargs))):
         capture.refuse("the call changes a container that it is given")
     if not is_made_by_call((args, kwargs), result, reached):
@@ -406,6 +416,8 @@ def capture_call(
     try:
         trace, problem = _finished(function, capture, reached, result, tensors, start, outside)
     except Exception as error:
+        if is_from_handler(error):
+            raise
         # The call itself is done, and its result is right: it is only not compiled. (Such is the
         # backward of an operation that has none.)
         trace = None

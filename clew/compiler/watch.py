@@ -81,10 +81,9 @@ class Watch:
         self.reached = reached
         self._harmless = set(reached.codes)
         self._frames: set[int] = set()
-        self._before: Any = None
+        self._before: Any = sys.getprofile()
 
     def start(self) -> None:
-        self._before = sys.getprofile()
         sys.setprofile(self._event)
 
     @uninterrupted
