@@ -101,7 +101,7 @@ def set_flag(self: Tensor, requires_grad: bool) -> None:
 def _set_requires_grad(self: Tensor, value: bool) -> None:
     if type(value) is not bool:
         raise RuntimeError("requires_grad must be a bool" + errors.at_user_line())
-    if self.grad_fn is not None:
+    if self._node is not None and not self._node.is_accumulator:
         raise errors.not_a_leaf(value)
     if value and not (self.dtype.is_floating_point or self.dtype.is_complex):
         raise RuntimeError(

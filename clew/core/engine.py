@@ -78,7 +78,8 @@ class Run:
             self.checks = NanChecks(state, grads)
         checks = self.checks
         bare = not self.create_graph and state.intercept is None
-        # Leaves take their gradient as soon as it is complete, in the order of their edges.
+        # Leaves, and nodes that refuse, take their gradient as soon as it is complete, in the order
+        # of their edges.
         leaves: deque[Node] = deque()
         results: Sequence[Any] = ()
         grad: Any = None
@@ -146,7 +147,7 @@ class Run:
                         self.receive(pending, following, number, grad)
                 pending[DEPENDENCIES] = left = pending[DEPENDENCIES] - 1
                 if not left:
-                    if following.is_accumulator:
+                    if following.comes_first:
                         leaves.append(following)
                     else:
                         if ready is not None:

@@ -9,32 +9,37 @@ their history from it again (see `tensor.sync`).
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import CodeType
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
 from clew.core.casting import without_autocast
-from clew.core.engine import fit
+from clew.core.copy_slices import CopySlices
 from clew.core.mirror import MIRRORS, bits_of, reflect
-from clew.core.node import Edge, Node, edge_of, restore, retain
+from clew.core.node import Node, edge_of, restore, retain
 from clew.core.op import Op
-from clew.core.recording import EVERY_EDGE, OpNode, Plan, edges_of, grad_mask, record
-from clew.core.saving import OWN, OWN_EDGE, with_output_edge
+from clew.core.recording import (
+    OpNode,
+    Plan,
+    differentiable,
+    edges_of,
+    grad_mask,
+    record,
+)
+from clew.core.saving import OWN, OWN_EDGE
 from clew.core.state import State, local
-from clew.core.storage import INFERENCE, DataStorage, Storage, next_sequence_number
+from clew.core.storage import INFERENCE, DataStorage, Storage
 from clew.core.tensor import (
     Tensor,
-    View,
     alias,
     forbid_view_write,
     replay_history,
     sync,
     take_retained,
-    take_steps,
     tangents_of,
 )
 from clew.kernels.compiled.copies import copy_into
@@ -56,14 +61,15 @@ def apply_inplace(op: Op, target: Tensor, *others: Any, **params: Any) -> Tensor
 
 def run_inplace(state: State, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Tensor:
     target: Tensor = inputs[0]
+    # PyTorch writes to conjugate views by copying, when everything has been read. Else one value
+    # for all elements may go to one place several times.
+    by_copying = bits_of(target._array) and op.name != "copy"
+    may_overlap = op.uniform and not by_copying
     if target._storage is INFERENCE and not state.inference:
-        # A result that cannot be stored is said first.
-        op.refuse_target(target.dtype, inputs)
-    # One value for all elements may go to one place several times, but PyTorch writes to conjugate
-    # views by copying.
-    may_overlap = op.uniform and not bits_of(target._array)
+        _refuse_inference(op, inputs, params, may_overlap)
     mask = check_write(state, op.name + "_", inputs, may_overlap=may_overlap)
-    check_overlap(inputs)
+    if not by_copying:
+        check_overlap(inputs)
     if target._array.dtype.kind == "b":
         op.refuse_target(dtypes.bool_, inputs)
     recorded = mask and op.can_differentiate(target)
@@ -78,7 +84,11 @@ def run_inplace(state: State, op: Op, inputs: tuple[Any, ...], params: dict[str,
         if MIRRORS:
             reflect(target._array)
     else:
-        result = op.compute(inputs, params)
+        try:
+            result = op.compute(inputs, params)
+        except NotImplementedError:
+            refuse_complex(inputs)
+            raise
         if type(result) is tuple or type(result) is list:
             result = result[0]
         if op.name.startswith(_WRITE_EXPANDED) and repeats_memory(target._array):
@@ -97,6 +107,34 @@ def run_inplace(state: State, op: Op, inputs: tuple[Any, ...], params: dict[str,
     if observer is not None:
         observer.inplace_op_ran(op.name, inputs, target)
     return target
+
+
+def _refuse_inference(
+    op: Op, inputs: tuple[Any, ...], params: dict[str, Any], may_overlap: bool
+) -> NoReturn:
+    """Raise for a tensor of inference mode. What else is wrong with the call is said first."""
+    target: Tensor = inputs[0]
+    if repeats_memory(target._array) and not (may_overlap or op.name.startswith(_WRITE_EXPANDED)):
+        raise errors.overlapping_write()
+    check_overlap(inputs)
+    op.refuse_target(target.dtype, inputs)
+    result = op.compute(inputs, params)
+    check_result(target._array, np.asarray(result[0] if type(result) is tuple else result))
+    raise errors.inference_inplace()
+
+
+def refuse_complex(inputs: tuple[Any, ...]) -> None:
+    """That a real tensor cannot hold a complex result is said before that there is none."""
+    target: Tensor = inputs[0]
+    promotion = dtypes.Promotion()
+    for value in inputs:
+        if isinstance(value, Tensor):
+            promotion.add_array(value._array)
+        elif isinstance(value, complex):
+            promotion.add_number(value)
+    result = promotion.result()
+    if result.is_complex and not target.dtype.is_complex:
+        raise errors.in_place_dtype(result.scalar_name, target.dtype.scalar_name) from None
 
 
 def _operands_to_save(state: State, plan: Plan, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -168,6 +206,7 @@ def check_write(
             view is not None
             and view.kind is not None
             and (target.requires_grad or grad_mask(inputs[1:]))
+            and (differentiable(target) or writer != "copy_")
         ):
             # Before anybody asks for its history, which it may have lost.
             forbid_view_write(target)
@@ -233,7 +272,7 @@ def _may_share(one: Storage, other: Storage) -> bool:
 
 def keep_apart(target: Tensor, *others: Any) -> None:
     """Refuse to write to memory that is read for the places, or the values, to write."""
-    for other in others:
+    for other in () if bits_of(target._array) else others:
         if isinstance(other, Tensor) and (
             is_same_memory(target._array, other._array)
             or partly_overlap(target._array, other._array)
@@ -282,6 +321,18 @@ def store(target: Tensor, result: Any, writer: str) -> None:
     array = target._array
     if type(result) is not np.ndarray:
         result = np.asarray(result)
+    check_result(array, result)
+    if result.dtype is not array.dtype:
+        np.copyto(array, result, casting="unsafe")
+    elif result is not array:
+        copy_into(array, result)
+    target._storage.bump(writer, user_where())
+    if MIRRORS:
+        reflect(array)
+
+
+def check_result(array: np.ndarray, result: np.ndarray) -> None:
+    """Refuse a result that an array cannot hold."""
     if (
         result.shape != array.shape
         and np.broadcast_shapes(result.shape, array.shape) != array.shape
@@ -291,12 +342,6 @@ def store(target: Tensor, result: Any, writer: str) -> None:
         have, want = dtypes.of_array(result), dtypes.of_array(array)
         if not dtypes.can_cast(have, want):
             raise errors.in_place_dtype(have.scalar_name, want.scalar_name)
-        np.copyto(array, result, casting="unsafe")
-    elif result is not array:
-        copy_into(array, result)
-    target._storage.bump(writer, user_where())
-    if MIRRORS:
-        reflect(array)
 
 
 def rebase(
@@ -322,85 +367,6 @@ def rebase(
     sync(target)
 
 
-class CopySlices(Node):
-    """The history of a base after a write through one of its views.
-
-    The gradient of the old base is the incoming one, in which the part that was written is replaced
-    by what the step that wrote makes of it. Where more than one step wrote, the first of them leads
-    to the old base by itself; then that part is zero here.
-    """
-
-    __slots__ = ("step", "steps", "strides")
-
-    step: OpNode | None
-
-    def __init__(
-        self, state: State, base: Tensor, view: View, written: Edge, is_step: bool
-    ) -> None:
-        old = edge_of(base) if base._requires_grad else None
-        node = written[0]
-        # Not the view's own history, whose hooks are for what it was before and elsewhere.
-        self._edges = (old, *node._edges[1:]) if is_step else (old, written)
-        self.step = cast(OpNode, node) if is_step else None
-        self._meta = ((base._array.shape, base._array.dtype),)
-        self._extras = None
-        self._seq = next_sequence_number()
-        self._where = node._where
-        self.module_path = state.module_path
-        # Only how to view, not the view itself, which would keep the base alive in a cycle.
-        self.steps = view.steps()
-        # as_strided addresses memory, so the gradient must lie in memory as the base does.
-        by_address = any("strided" in op.name for op, _, _ in self.steps)
-        self.strides = base.stride() if by_address else None
-
-    def name(self) -> str:
-        return "torch::autograd::CopySlices"
-
-    def apply_tensors(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
-        return self.apply_some(grads, EVERY_EDGE)
-
-    def apply_some(self, grads: tuple[Tensor | None, ...], wanted: int) -> Sequence[Tensor | None]:
-        g = grads[0]
-        if g is None:
-            return (None,) * len(self._edges)
-        if self.strides is not None:
-            g = g.new_empty_strided(self._shape, self.strides).copy_(g)
-        part = take_steps(g, self.steps)
-        results: list[Tensor | None]
-        if self.step is None:
-            results = [None, part]
-        else:
-            results = list(self._apply_step(self.step, g, part, wanted))
-        if self._edges[0] is not None:
-            of_part = None if self.step is None else results[0]
-            results[0] = of_base = cast(Tensor, g.clone())
-            place = take_steps(of_base, self.steps)
-            if of_part is None:
-                place.zero_()
-            else:
-                place.copy_(fit(of_part, place._array.shape, place._array.dtype, self))
-        return results
-
-    def _apply_step(
-        self, step: OpNode, g: Tensor, part: Tensor, wanted: int
-    ) -> Sequence[Tensor | None]:
-        saved = step.saved
-        if not local.state.grad_enabled or type(saved) is errors.Freed:
-            return step.apply_some((part,), wanted)
-        # What the step saved of its own output has its place in the graph behind this node.
-        base = restore(g._array, Storage(), self, 0)
-        edge = edge_of(take_steps(base, self.steps))
-        step.saved = tuple([with_output_edge(value, edge) for value in saved])
-        try:
-            return step.apply_some((part,), wanted)
-        finally:
-            step.saved = saved
-
-    def release(self, freed: errors.Freed) -> None:
-        if self.step is not None:
-            self.step.release(freed)
-
-
 def become(
     target: Tensor,
     compute: Callable[[Tensor], Tensor],
@@ -418,6 +384,8 @@ def become(
         return cast(Tensor, without_autocast(become, target, compute, writer, operands))
     if target._is_lifted:
         return cast(Tensor, target.copy_(compute(target.clone())))
+    if target._storage is INFERENCE and not state.inference:
+        compute(alias(target))  # what is wrong with the call is said first
     mask = check_write(state, writer, (target, *operands))
     stand_in = _stand_in(target) if mask else alias(target)
     stand_in._tangent = tangents_of(target)

@@ -53,6 +53,8 @@ class Node:
     )  # fmt: skip
 
     is_accumulator = False
+    # Whether it runs as soon as its gradient is complete, before all that waits.
+    comes_first = False
     # Whether the engine may call `apply_bare` when no graph of the gradient is asked for.
     is_bare = False
     # Whether the gradient for one of its edges may be computed asynchronously.
@@ -93,6 +95,10 @@ class Node:
     ) -> Sequence[np.ndarray | None]:
         """The same, where `may_defer`: one of the gradients may not be computed yet."""
         return self.apply_bare(g, freed)
+
+    def needs(self, name: str) -> bool:
+        """Whether a gradient that goes anywhere is made of what was saved under a name."""
+        return True
 
     def steal(self, g: np.ndarray) -> None:
         """Take over a gradient whose memory the engine owns, where `is_accumulator`."""
@@ -181,6 +187,7 @@ class AccumulateGrad(Node):
     )  # fmt: skip
 
     is_accumulator = True
+    comes_first = True
     is_bare = True
 
     def __init__(self, variable: Tensor) -> None:

@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from clew import errors
 from clew.backend import dtypes
 from clew.core.no_history import NoHistory
 from clew.core.node import Edge, Node, edge_of, recorded_edge
@@ -35,6 +36,7 @@ from clew.core.recording import (
     DTYPES,
     INPUT,
     NEEDS,
+    NOT_IMPLEMENTED,
     OUTPUT,
     PARAM,
     SHAPE,
@@ -42,6 +44,7 @@ from clew.core.recording import (
     TRANSPOSED,
     OpNode,
     Plan,
+    RefusingNode,
     differentiable,
     edges_of,
     grad_mask,
@@ -104,6 +107,8 @@ class Op:
     """One operation: forward over arrays, gradients in tensor operations."""
 
     is_view = False
+    # Inputs that are always numbers. PyTorch saves them as such, not as tensors.
+    numbers: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -178,7 +183,8 @@ class Op:
             "grad_is_view": self.grad_is_view,
             **saved_properties(self),
         }
-        return type(self.node_name.rpartition("::")[2], (OpNode,), members)
+        base = RefusingNode if self.node_name == NOT_IMPLEMENTED else OpNode
+        return type(self.node_name.rpartition("::")[2], (base,), members)
 
     def _check_formulas(self) -> None:
         for name in self.grads:
@@ -245,10 +251,29 @@ class Op:
         state = local.state
         if state.intercept is not None:
             return state.intercept(self, inputs, params)
-        result = self.compute(inputs, params)
+        try:
+            result = self.compute(inputs, params)
+        except (RuntimeError, IndexError) as error:
+            raise self.first_mistake(inputs) or error from None
         if type(result) is tuple or type(result) is list:
             return self.finish_many(state, inputs, params, tuple([wrap(each) for each in result]))
         return self.output(state, inputs, params, result)
+
+    def first_mistake(self, inputs: tuple[Any, ...]) -> RuntimeError | None:
+        """What PyTorch says before it computes: that a history is lost, or may not be saved."""
+        is_asked = self.differentiable or self.name.startswith("bitwise_")
+        if not is_asked or not local.state.grad_enabled:
+            return None
+        try:
+            mask = grad_mask(inputs)
+        except RuntimeError as error:
+            return error
+        if not mask or not self.differentiable:
+            return None
+        saved = [inputs[index] for index in self.plan(mask).saves_input]
+        if any(isinstance(each, Tensor) and each._storage.is_inference for each in saved):
+            return errors.inference_saved()
+        return None
 
     def compute(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """The forward over arrays, with errors that name the operation and the user's line."""

@@ -19,11 +19,11 @@ from clew.backend import dtypes
 from clew.core import overrides
 from clew.core.arguments import by_torch_names, explain, explained, typed
 from clew.core.casting import without_autocast
-from clew.core.inplace import become, bump_version, repeats_memory
+from clew.core.inplace import become, bump_version, refuse_complex, repeats_memory
 from clew.core.result_layout import empty_as
 from clew.core.state import local
 from clew.core.storage import INFERENCE
-from clew.core.tensor import Tensor, tangents_of
+from clew.core.tensor import Tensor, sync, tangents_of
 from clew.source import user_stacklevel
 
 # Everything that `clew/__init__.py` makes available as `clew.<name>`.
@@ -125,25 +125,12 @@ def inplace_method(
             # Arguments of wrong types are said before that it is a leaf.
             explain(implementation, (self, *args), kwargs, error, 0, name)
             if isinstance(error, NotImplementedError):
-                _refuse_complex(self, args)
+                refuse_complex((self, *args))
             raise
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = inplace_doc(name)
     return method
-
-
-def _refuse_complex(self: Tensor, operands: tuple[Any, ...]) -> None:
-    """That a real tensor cannot hold a complex result is said before that there is none."""
-    promotion = dtypes.Promotion()
-    for value in (self, *operands):
-        if isinstance(value, Tensor):
-            promotion.add_array(value._array)
-        elif isinstance(value, complex):
-            promotion.add_number(value)
-    result = promotion.result()
-    if result.is_complex and not self.dtype.is_complex:
-        raise errors.in_place_dtype(result.scalar_name, self.dtype.scalar_name) from None
 
 
 def with_out(
@@ -167,6 +154,8 @@ def with_out(
                 if renamed is not None:
                     return implementation(*args, **renamed)
                 explain(implementation, args, kwargs, error)
+                if differentiable and isinstance(error, (RuntimeError, IndexError)):
+                    refuse_lost_history((*args, *kwargs.values()))
                 raise
         kwargs = by_torch_names(implementation, kwargs) or kwargs
         name = implementation.__name__
@@ -212,6 +201,15 @@ def without_names(implementation: Callable[..., Any]) -> Callable[..., Any]:
     positional = getattr(implementation, "positional", None)
     wrapped: Callable[..., Any] = getattr(implementation, "__wrapped__", implementation)
     return wrapped if wrapped is positional else implementation
+
+
+def refuse_lost_history(given: tuple[Any, ...]) -> None:
+    """Raise for a view whose history is lost: PyTorch says so before it looks at shapes."""
+    if local.state.grad_enabled:
+        for value in given:
+            for each in value if isinstance(value, (list, tuple)) else (value,):
+                if isinstance(each, Tensor):
+                    sync(each)
 
 
 def refuse_history(name: str, args: Any, kwargs: dict[str, Any], out: Any) -> None:

@@ -36,6 +36,7 @@ class Plan:
         "captures",
         "deferred",
         "deferred_edge",
+        "frees",
         "names",
         "saved_count",
         "saves_input",
@@ -55,6 +56,12 @@ class Plan:
         self.names = tuple(name for _, name in captures)
         self.saved_count = sum(kind <= OUTPUT for kind, _ in self.captures)
         self.saves_input = tuple(index for kind, index in self.captures if kind == INPUT)
+        # Whether there is anything to free: numbers stay.
+        stays = [op.inputs.index(name) for name in op.numbers]
+        self.frees = any(
+            kind <= OUTPUT and not (kind == INPUT and index in stays)
+            for kind, index in self.captures
+        )
         place = {name: index for index, name in enumerate(self.names)}
         self.active = tuple(
             (index, formula, tuple(place[name] for name in op.formula_names[formula]))
@@ -169,7 +176,7 @@ class OpNode(Node):
         pool: list[Any] = []
         if plan.captures:
             self.unpack_bare(g.dtype, pool)
-            if freed is not None and plan.saved_count:
+            if freed is not None and plan.frees:
                 self.saved = freed
         results: list[np.ndarray | None] = [None] * len(self._edges)
         for index, formula, slots in formulas or plan.active:
@@ -203,12 +210,38 @@ class OpNode(Node):
         if self.constants:
             pool.extend(self.constants)
 
+    def needs(self, name: str) -> bool:
+        op, plan = self.op, self.plan
+        # Of a single input, PyTorch saves without asking.
+        if len(op.grads) < 2 or name in op.always_saved or name not in plan.names:
+            return True
+        place = plan.names.index(name)
+        return any(place in slots and self._edges[edge] for edge, _, slots in plan.active)
+
     def release(self, freed: errors.Freed) -> None:
-        if self.plan.saved_count:
+        if self.plan.frees:
             self.saved = freed
 
     def name(self) -> str:
         return self.op.node_name
+
+
+# What PyTorch calls the node of an operation that may be in a graph, but has no derivative.
+NOT_IMPLEMENTED = "torch::autograd::NotImplemented"
+
+
+class RefusingNode(OpNode):
+    """The node of an operation without a derivative: backward ends there in any case."""
+
+    __slots__ = ()
+
+    comes_first = True
+
+    def apply_tensors(
+        self, grads: tuple[Tensor | None, ...], wanted: int = EVERY_EDGE
+    ) -> Sequence[Tensor | None]:
+        (_, refuse, _), *_ = self.plan.active
+        return (refuse(grads[0]),)
 
 
 class SavedTensor:

@@ -125,7 +125,7 @@ def check_unwritten(holder: Node, name: str, saved: Saved) -> None:
     """Raise if a saved tensor was overwritten; warn if that happened behind autograd's back."""
     array, storage, version, edge = saved
     observer = active.observer
-    if storage.version != version:
+    if storage.version != version and holder.needs(name):
         if observer is not None:
             writer = storage.writer or "a write"
             observer.saved_tensor_modified(holder, writer, storage.written_at)

@@ -171,3 +171,55 @@ def test_one_value_for_a_mask_is_converted(lib: Any) -> Any:
     base[base > 0] = one
     base.sum().backward()
     return [*seen, base, one.grad]
+
+
+@twice
+def test_a_lost_history_is_said_before_shapes_and_dtypes(lib: Any) -> Any:
+    base = lib.ones(2, 2, requires_grad=True) * 2
+    part = base.unbind(0)[0]
+    base.mul_(2)
+    calls: list[Any] = [
+        lambda: part + lib.ones(3), lambda: part - True, lambda: part & 2.5,
+        lambda: lib.fmax(part, 2j * lib.ones(2)), lambda: lib.stack([part, base]),
+        lambda: lib.cat([part, base]), lambda: part == lib.ones(3), lambda: lib.add(part, "x"),
+    ]  # fmt: skip
+    return [raised(call, words=4) for call in calls]
+
+
+@twice
+def test_that_it_may_not_be_saved_is_said_before_shapes_and_dtypes(lib: Any) -> Any:
+    with lib.inference_mode():
+        fixed = lib.ones(2)
+    x = lib.zeros(5, 4, requires_grad=True)
+    z = lib.ones(2, dtype=lib.complex64, requires_grad=True)
+    return [
+        raised(lib.div, fixed, x), raised(lib.mul, fixed, x), raised(lib.add, fixed, x),
+        raised(lib.fmax, fixed, z), raised(lambda: fixed & x),
+    ]  # fmt: skip
+
+
+@twice
+def test_writes_to_tensors_of_inference_mode(lib: Any) -> Any:
+    """What else is wrong comes first; and nothing is written."""
+    with lib.inference_mode():
+        whole, real = lib.ones(4, 4, dtype=lib.int64), lib.ones(4, 4)
+    calls: list[Any] = [
+        lambda: whole.__setitem__(lib.tensor([9]), 1), lambda: real.add_(lib.ones(3)),
+        lambda: whole.__setitem__(whole > 0, lib.ones(2, 2, dtype=lib.int64)),
+        lambda: whole.add_(1.5), lambda: whole.div_(2), lambda: real.expand(2, 4, 4).mul_(2),
+        lambda: real.addcmul_(lib.ones(3), real), lambda: real.lerp_(lib.ones(3), 0.5),
+        lambda: real.copy_(lib.ones(3)), lambda: real.bitwise_not_(), lambda: real.pow_(2j),
+        lambda: real.atan2_(lib.ones(3)), lambda: real.unsqueeze_(9),
+    ]  # fmt: skip
+    return [raised(call, words=4) for call in calls] + [whole, real]
+
+
+@twice
+def test_halves_take_no_complex_numbers(lib: Any) -> Any:
+    x = lib.ones(2, dtype=lib.float16)
+    two = 2j * lib.ones((), dtype=lib.complex64)
+    return [
+        raised(getattr(x, name), value)
+        for name in ("div_", "pow_", "mul_", "add_", "xlogy_", "floor_divide_")
+        for value in (2j, two)
+    ] + [raised(x.addcmul_, x, x, value=2j), raised(x.addcdiv_, x, x, value=2j)]

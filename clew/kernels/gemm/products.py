@@ -72,10 +72,18 @@ def product(a: Array, b: Array) -> Array:
             if kernel is not None:
                 result: Array = kernel(a, b)
                 return result
-        if a.size == 1 or b.size == 1:
+        if k == 1 and (m == 1 or n == 1 or a.dtype.kind == "f"):
             # BLAS would take 0 times NaN for 0.
-            return a * b
+            return _outer(a, b)
     return np.asarray(a.dot(b))
+
+
+def _outer(a: Array, b: Array) -> Array:
+    """A column times a row; a number times either is added to 0, as in PyTorch: never -0."""
+    products = np.multiply(a, b, order="C")
+    if a.size == 1 or b.size == 1:
+        products += 0
+    return products
 
 
 def async_product(a: Array, b: Array, pending: PendingProducts) -> Array:
@@ -121,7 +129,7 @@ def affine(a: Array, b: Array, bias: Array) -> Array:
         if kernel is not None:
             result: Array = kernel(a, b, bias)
             return result
-    total = a * b if a.size == 1 or b.size == 1 else a.dot(b)
+    total = _outer(a, b) if k == 1 else a.dot(b)
     total += bias
     return total
 

@@ -37,5 +37,5 @@ def logaddexp(a: Array, b: Array) -> Array:
         if infinite.any():
             plain = np.where(larger.real < 0, a, np.log(np.exp(a) + np.exp(b)))
             result = np.where(infinite, plain, result)
-    undefined = np.isnan(a.real) | np.isnan(b.real)
+    undefined = np.isnan(a) | np.isnan(b)
     return np.where(undefined, np.asarray(complex(np.nan, np.nan), result.dtype), result)

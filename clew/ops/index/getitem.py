@@ -299,7 +299,7 @@ def _set_advanced(current: Tensor, advanced: list[Tensor | None], value: Tensor)
     refuse_leaf(current, "index_put_")
     tensors, pattern = split_indices(advanced)
     refuse_bytes(current, advanced, value)
-    value = _without_leading_ones(value, current._array.ndim)
+    value = _without_leading_ones(value)
     value = apart(current, advanced, value)
     _check_dtypes(advanced)
     if value._array.dtype is not current._array.dtype:
@@ -313,10 +313,10 @@ def _set_advanced(current: Tensor, advanced: list[Tensor | None], value: Tensor)
     )
 
 
-def _without_leading_ones(value: Tensor, ndim: int) -> Tensor:
+def _without_leading_ones(value: Tensor) -> Tensor:
     shape = value._array.shape
     extra = 0
-    while extra < len(shape) and shape[extra] == 1 and len(shape) - extra > ndim:
+    while extra < len(shape) and shape[extra] == 1:
         extra += 1
     return value.reshape(shape[extra:]) if extra else value
 
@@ -324,7 +324,7 @@ def _without_leading_ones(value: Tensor, ndim: int) -> Tensor:
 def _fitted(value: Tensor, shape: Shape) -> Tensor:
     """A value that broadcasts to the part it is assigned to; leading ones are dropped."""
     have = value._array.shape
-    return value if have == shape else _without_leading_ones(value, 0).expand(shape)
+    return value if have == shape else _without_leading_ones(value).expand(shape)
 
 
 def _length(self: Tensor) -> int:

@@ -25,6 +25,7 @@ from clew.kernels.numpy.arrays import as_new
 from clew.kernels.numpy.strides import is_gapless, view_strides
 from clew.ops.index.writing import WritingOp
 from clew.ops.shape.slicing import formula
+from clew.ops.tensor.copying import fitting
 from clew.source import user_stacklevel
 
 Shape = tuple[int, ...]
@@ -67,14 +68,7 @@ def _nothing_at(
     self: np.ndarray, indices: Sequence[np.ndarray], pattern: Pattern
 ) -> np.ndarray | None:
     """The empty result of indices that are outside: PyTorch looks only where it reads."""
-    if self.size:
-        return None
-    inside = [each if each.dtype.kind == "b" else np.zeros_like(each) for each in indices]
-    try:
-        result: np.ndarray = self[_key(inside, pattern)]
-    except IndexError:
-        return None
-    return result
+    return None if self.size else _selected(self, indices, pattern)
 
 
 def _in_memory(
@@ -117,6 +111,8 @@ def _index_put(
 ) -> None:
     key = _key(indices, pattern)
     _check_empty_masks(self, indices, pattern)
+    if not values.size:
+        _check_empty_values(self, values, indices, pattern)
     try:
         if accumulate:
             kernels.scatter.add_at(self, key, values)
@@ -128,13 +124,42 @@ def _index_put(
         raise index_error(self.shape, indices, pattern) from None
     except (ValueError, TypeError):
         # Places are looked up after shapes: those that are not there count here, too.
-        inside = [each if each.dtype.kind == "b" else np.zeros_like(each) for each in indices]
-        shape = self[_key(inside, pattern)].shape
-        raise RuntimeError(
-            f"shape mismatch: value tensor of shape {errors.shape_list(values.shape)} cannot be "
-            f"broadcast to indexing result of shape {errors.shape_list(shape)}"
-            + errors.at_user_line()
-        ) from None
+        selected = _selected(self, indices, pattern)
+        raise _value_mismatch(() if selected is None else selected.shape, values.shape) from None
+
+
+def _selected(
+    self: np.ndarray, indices: Sequence[np.ndarray], pattern: Pattern
+) -> np.ndarray | None:
+    """Elements in the shape that indices select, as if all of them were inside; None if none is."""
+    inside = [each if each.dtype.kind == "b" else np.zeros_like(each) for each in indices]
+    try:
+        result: np.ndarray = self[_key(inside, pattern)]
+    except IndexError:
+        return None
+    return result
+
+
+def _check_empty_values(
+    self: np.ndarray, values: np.ndarray, indices: Sequence[np.ndarray], pattern: Pattern
+) -> None:
+    """NumPy takes no values for whatever is selected."""
+    selected = _selected(self, indices, pattern)
+    if selected is None:
+        return
+    try:
+        fits = np.broadcast_shapes(selected.shape, values.shape) == selected.shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise _value_mismatch(selected.shape, values.shape)
+
+
+def _value_mismatch(shape: Shape, value: Shape) -> RuntimeError:
+    return RuntimeError(
+        f"shape mismatch: value tensor of shape {errors.shape_list(value)} cannot be broadcast to "
+        f"indexing result of shape {errors.shape_list(shape)}" + errors.at_user_line()
+    )
 
 
 def _names(count: int) -> tuple[str, ...]:
@@ -287,7 +312,7 @@ def apart(target: Tensor, advanced: Sequence[Tensor | None], value: Tensor) -> T
         if value._array.ndim:
             value = value.reshape(())
         if value._array.dtype is not target._array.dtype:
-            return value.to(target.dtype)
+            return fitting(value, target).to(target.dtype)
         return value.clone() if value._storage is target._storage else value
     if value is target or any(each is target for each in indices):
         raise errors.partial_overlap()

@@ -19,7 +19,7 @@ from clew.ops.define.dims import numpy_names, wrap_dim
 from clew.ops.index.gather_scatter import check_bounds
 from clew.ops.index.reduce_gradients import Places, reduce_gradients
 from clew.ops.index.writing import Call, WritingOp, run, run_in_place
-from clew.ops.tensor.copying import convert, scalar_as, zeros
+from clew.ops.tensor.copying import convert, fitting, scalar_as, zeros
 
 Shape = tuple[int, ...]
 
@@ -456,7 +456,7 @@ def _index_fill_call(input: Tensor, dim: int, index: Tensor, value: Any) -> Call
             "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
             f"{value._array.ndim} dimension(s)." + errors.at_user_line()
         )
-    return INDEX_FILL_TENSOR, (input, index, value), {"dim": dim}
+    return INDEX_FILL_TENSOR, (input, index, fitting(value, input)), {"dim": dim}
 
 
 @public(checked=True, out=False)

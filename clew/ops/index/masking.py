@@ -19,7 +19,7 @@ from clew.ops.define.dims import is_int, require_bool, shape_argument
 from clew.ops.define.rows import require_tensors
 from clew.ops.index.writing import Call, run, run_in_place
 from clew.ops.pointwise.clamping import chosen
-from clew.ops.tensor.copying import convert, overflow, scalar_as, zeros
+from clew.ops.tensor.copying import convert, fitting, scalar_as, zeros
 
 Shape = tuple[int, ...]
 
@@ -166,9 +166,7 @@ def _masked_fill_call(input: Tensor, mask: Tensor, value: Any) -> Call:
             "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
             f"{value._array.ndim} dimension(s)." + errors.at_user_line()
         )
-    if value.dtype.is_complex and not input.dtype.is_complex:
-        raise overflow(input._array.dtype)
-    return MASKED_FILL_TENSOR, (input, mask, value), {}
+    return MASKED_FILL_TENSOR, (input, mask, fitting(value, input)), {}
 
 
 @public(out=False)

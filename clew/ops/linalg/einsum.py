@@ -203,6 +203,7 @@ def _contract_pair(
     a: Tensor, labels_a: list[int], b: Tensor, labels_b: list[int], kept: set[int]
 ) -> tuple[Tensor, list[int]]:
     """The product of two operands, summed over the labels that nobody needs any more."""
+    contracted = {*labels_a} & {*labels_b} - kept
     a, labels_a, b, labels_b = _drop_ones(a, labels_a, b, labels_b, kept)
     a, labels_a = _sum_out(a, labels_a, set(labels_a) - set(labels_b) - kept)
     b, labels_b = _sum_out(b, labels_b, set(labels_b) - set(labels_a) - kept)
@@ -213,7 +214,9 @@ def _contract_pair(
     right = [label for label in labels_b if label not in shared]
     result = batch + left + right
     if not summed:
-        return _ordered(a, labels_a, result) * _ordered(b, labels_b, result), result
+        terms = _ordered(a, labels_a, result) * _ordered(b, labels_b, result)
+        # PyTorch drops dimensions of size 1 at the end.
+        return terms.view(terms.shape) if contracted else terms, result
     sizes = dict(zip(labels_b, b._array.shape, strict=True))
     sizes.update(zip(labels_a, a._array.shape, strict=True))
     columns = math.prod(sizes[x] for x in summed)
@@ -236,15 +239,14 @@ def _drop_ones(
 ) -> tuple[Tensor, list[int], Tensor, list[int]]:
     """A dimension of size 1 that broadcasts against the other operand's is none at all.
 
-    Nor is one that both have and nobody needs, for operands that only sums are refused of.
+    Nor is one that both have and nobody needs.
     """
-    needed = kept | {*labels_a} if a.dtype is b.dtype and a.dtype is not dtypes.bool_ else kept
     for label in [x for x in labels_a if x in labels_b]:
         place_a, place_b = labels_a.index(label), labels_b.index(label)
         size_a, size_b = a._array.shape[place_a], b._array.shape[place_b]
-        if size_a == 1 and (size_b != 1 or label not in needed):
+        if size_a == 1 and (size_b != 1 or label not in kept):
             a, labels_a = a.squeeze(place_a), [x for x in labels_a if x != label]
-        if size_b == 1 and (size_a != 1 or label not in needed):
+        if size_b == 1 and (size_a != 1 or label not in kept):
             b, labels_b = b.squeeze(place_b), [x for x in labels_b if x != label]
     return a, labels_a, b, labels_b
 

@@ -96,20 +96,25 @@ def _outer_products(a: Array, b: Array) -> Array:
         _OUTER_KERNEL.specialize(a) if columns >= _SHORTEST_ROW and a.dtype is b.dtype else None
     )
     if kernel is None:
-        return np.multiply(a, b, order="C")
+        products = np.multiply(a, b, order="C")
+        products += 0
+        return products
     return kernel(b, a[..., 0], order="C")
 
 
 @over_rows("outer_product", "(n),()->(n)")
 def _OUTER_KERNEL(row: Any, factor: Any) -> Any:
-    return row * factor
+    # A sum of one product: never -0.
+    return row * factor + 0.0
 
 
 def narrowed(a: Array, b: Array, multiply: Callable[[Array, Array], Any]) -> Array:
     """A product whose 16-bit floats are added up in float32 and rounded once."""
     dtype = a.dtype
     if dtype in dtypes.LOW_PRECISION:
-        return np.asarray(multiply(widened(a), widened(b))).astype(dtype)
+        result = np.asarray(multiply(widened(a), widened(b)))
+        # Of one product, too, it is a sum: never -0.
+        return (result + 0 if a.shape[-1] == 1 else result).astype(dtype)
     if dtype.kind in "iu":
         multiply = np.matmul  # `dot` is much slower than this where BLAS does not apply
     return np.asarray(multiply(a, b))
@@ -122,7 +127,8 @@ def transposed(value: Any) -> Any:
 
 
 def _dot(self: Array, tensor: Array) -> Array:
-    return np.asarray(narrowed(self, tensor, Array.dot))
+    total = narrowed(self, tensor, Array.dot)
+    return np.asarray(total + total.dtype.type(0)) if self.size == 1 else total
 
 
 def _vdot(self: Array, other: Array) -> Array:
@@ -245,9 +251,17 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     require_batch("batch1", input)
     require_batch("batch2", mat2)
     check_batches(input, mat2)
-    require_same_scalar_type(input, mat2)
-    refuse_bool("bmm", input._array, mat2._array)
-    return BMM(input, mat2)
+    return BMM(*_factors(input, mat2))
+
+
+def _factors(input: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
+    """The operands of `bmm`, which only looks at their dtypes where there is something to add."""
+    first, second = input._array, other._array
+    if not (first.size and second.size):
+        return input.to(other.dtype), other
+    refuse_bool("bmm", first, second)
+    require_same_scalar_type(input, other)
+    return input, other
 
 
 @public()
@@ -266,6 +280,8 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
     quick = _mv(input, vec)
     if quick is not None:
         return quick
+    if not input._array.ndim:
+        raise errors.no_dimensions(0)
     check_mv(input._array.shape[:1], input, vec)
     if input.dtype is not vec.dtype:
         raise RuntimeError(
@@ -353,11 +369,12 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         return mm(input.unsqueeze(0), other).squeeze_(0)
     if other_ndim == 2:
         return _fold(input, other, mm)
-    if ndim == 3 and other_ndim == 3:
-        if other._array.shape[0] == 1:
-            refuse_bool("bmm", input._array, other._array)
+    first, second = input._array, other._array
+    if ndim == 3 and other_ndim == 3 and first.size and second.size:
+        if second.shape[0] == 1 and first.shape[2] == second.shape[1] > 1:
+            input, other = _factors(input, other)
             return _fold(input, other.squeeze(0), mm)
-        if input._array.shape[0] == 1:
+        if first.shape[0] == 1:
             return _batched(input.squeeze(0), other)
     return _batched(input, other)
 
@@ -386,9 +403,8 @@ def _batched(input: Tensor, other: Tensor) -> Tensor:
             f"[{count}, {first[-1]}] but got: [{count}, {second[-2]}].\n  matmul got shapes "
             f"{errors.shape_list(first)} and {errors.shape_list(second)}" + errors.at_user_line()
         )
-    refuse_bool("bmm", input._array, other._array)
-    require_same_scalar_type(input, other)
-    return UNSAFE_RESHAPE(BMM(input, other), shape=(*batch, first[-2], second[-1]))
+    product = BMM(*_factors(input, other))
+    return UNSAFE_RESHAPE(product, shape=(*batch, first[-2], second[-1]))
 
 
 def _broadcast_batches(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:

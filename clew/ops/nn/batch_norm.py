@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clew import errors
+from clew.backend import dtypes
 from clew.core.inplace import apply_inplace
 from clew.core.op import Op
 from clew.core.public import public
@@ -473,6 +474,9 @@ def batch_normalized(
         # Their tangents go nowhere.
         assert running_mean is not None and running_var is not None
         running_mean, running_var = alias(running_mean), alias(running_var)
+    has_order = input.dtype.category >= dtypes.FLOAT or input.is_contiguous()
+    if training and not has_order and channels_last_order(input._array) is None:
+        input.mean()  # which PyTorch takes of such memory first, and which refuses integers
     check_norm_dtypes("batch_norm", input, weight, bias, running_mean, running_var)
     if not training:
         result: Tensor = BATCH_NORM_RUNNING(input, weight, bias, running_mean, running_var, eps=eps)

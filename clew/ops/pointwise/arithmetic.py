@@ -69,8 +69,6 @@ def no_derivative(name: str) -> Callable[[Tensor], Tensor]:
     return refuse
 
 
-NOT_IMPLEMENTED = "torch::autograd::NotImplemented"
-
 # -- add and sub -----------------------------------------------------------------------------
 
 
@@ -289,6 +287,7 @@ MUL_NUMBER = Row(
     "mul.number", MUL.forward, inputs=("self", "other"), takes=MUL.takes,
     grads={"self": MUL.grads["self"]}, exact_numbers=MUL.exact_numbers, node="MulBackward1",
 )  # fmt: skip
+MUL_NUMBER.numbers = ("other",)
 
 
 # -- one operand -----------------------------------------------------------------------------

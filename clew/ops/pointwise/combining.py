@@ -82,7 +82,8 @@ def _LOGADDEXP_KERNEL(x: Any, y: Any) -> Any:
 @elementwise("logaddexp2", 2, cost=8)
 def _LOGADDEXP2_KERNEL(x: Any, y: Any) -> Any:
     distance = where(x.eq(y), 0.0, (x - y).abs())
-    return x.maximum(y) + (-distance * math.log(2.0)).exp().log1p() * (1.0 / math.log(2.0))
+    # Rounded once, as PyTorch's is: where the sum cancels, that is all that is left.
+    return (-distance * math.log(2.0)).exp().log1p().fma(1.0 / math.log(2.0), x.maximum(y))
 
 
 def _log_add_exp(self: Any, other: Any) -> Any:
@@ -137,6 +138,7 @@ LERP_NUMBER = Row(
     "lerp.number", _interpolated, takes=INEXACT, torch_kernel="lerp_kernel_scalar",
     exact_numbers=True, node="LerpBackward0", grads=_OF_ENDS, placement=laid_out_without_numbers,
 )  # fmt: skip
+LERP_NUMBER.numbers = ("weight",)
 LERP = Row(
     "lerp", _interpolated, takes=INEXACT, torch_kernel="lerp_kernel_tensor", node="LerpBackward1",
     grads={**_OF_ENDS, "weight": lambda g, self, end: g * conj(end - self)},
@@ -267,8 +269,7 @@ def _fitting(op: Row, inputs: tuple[Tensor, ...], value: Any) -> Any:
         value = value.item()
     if not fits_all(value):
         dtype = op.result_dtype(inputs)[1]
-        if dtype.np not in dtypes.LOW_PRECISION:
-            scalar_as(value, dtype.np)
+        scalar_as(value, dtypes.float32.np if dtype.np in dtypes.LOW_PRECISION else dtype.np)
         if isinstance(value, complex) and not dtype.is_complex:
             value = value.real
     return value
@@ -381,7 +382,17 @@ def _finite(
     return NAN_TO_NUM(input, nan=nan, posinf=posinf, neginf=neginf, limit=limit)
 
 
-methods(nan_to_num_=inplace_method(_finite, "nan_to_num_"))
+_replace = inplace_method(_finite, "nan_to_num_")
+
+
+def _nan_to_num_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    if self.dtype.category < dtypes.FLOAT:
+        # A copy of itself, which may go to one place several times.
+        return self.copy_(self)
+    return _replace(self, *args, **kwargs)
+
+
+methods(nan_to_num_=_nan_to_num_)
 FUNCTIONS["nan_to_num"] = out_form(
     nan_to_num, "nan_to_num: dtype of out: {found} should be same as input: {expected}"
 )

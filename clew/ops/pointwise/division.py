@@ -17,6 +17,7 @@ from clew.core.inplace import apply_inplace
 from clew.core.op import OPS, Formula
 from clew.core.overrides import first_met, unseen
 from clew.core.public import FUNCTIONS, methods, public
+from clew.core.recording import NOT_IMPLEMENTED
 from clew.core.tensor import Tensor
 from clew.kernels.codegen.ir import F32, F64, where
 from clew.kernels.codegen.ufunc import Elementwise, elementwise
@@ -32,7 +33,6 @@ from clew.ops.define.rows import (
     write_binary,
 )
 from clew.ops.pointwise.arithmetic import (
-    NOT_IMPLEMENTED,
     binary_operator,
     conj,
     no_derivative,

@@ -110,8 +110,9 @@ def _grad_of_exponent(g: Tensor, self: Any, exponent: Tensor, out: Tensor) -> Te
     else:
         constant = exponent >= 0
     if isinstance(self, Tensor):
-        # Of a negative real number the logarithm is complex, where the power is.
-        logarithm = (self.to(out.dtype) if out.dtype.is_complex else self).log()
+        # In the dtype that both have together. (Of a negative real number the logarithm is complex,
+        # where the power is.)
+        logarithm = self.to(POW.result_dtype((self, exponent))[1]).log()
         return g * conj(WHERE((self == 0) & constant, 0, out * logarithm))
     if self == 0:
         return g * conj(WHERE(constant, 0, out * -math.inf))

@@ -13,6 +13,7 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.op import OPS, Op
 from clew.core.public import FUNCTIONS, public
+from clew.core.recording import NOT_IMPLEMENTED
 from clew.core.result_layout import laid_out
 from clew.core.tensor import Tensor
 from clew.ops import define
@@ -32,7 +33,7 @@ from clew.ops.define.rows import (
     require_tensors,
     unary_row,
 )
-from clew.ops.pointwise.arithmetic import NOT_IMPLEMENTED, conj, no_derivative, zeros_of
+from clew.ops.pointwise.arithmetic import conj, no_derivative, zeros_of
 from clew.ops.pointwise.clamping import WHERE
 
 STEPS = "0 everywhere, also at the steps"

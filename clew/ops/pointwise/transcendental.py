@@ -182,7 +182,7 @@ def _acosh_grad(g: Tensor, self: Tensor) -> Tensor:
     if self.dtype.is_complex:
         return g * conj((self - 1).rsqrt() * (self + 1).rsqrt())
     # Finite also below -1, where the function itself is not.
-    return g * ((self - 1) * (self + 1)).rsqrt()
+    return g * (self * self - 1).rsqrt()
 
 
 acosh = unary_row(

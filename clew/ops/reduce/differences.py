@@ -146,15 +146,17 @@ def trapezoid(
         tensor(28.5000)
     """
     step = _one_spacing("trapezoid", x, dx)
+    if y._array.ndim and 0 in y._array.shape:
+        place = wrap_dim(dim, y._array.ndim)
+        if not y._array.shape[place]:
+            # Of any dtype, and without a look at the places.
+            return y.new_zeros(y._array.shape[:place] + y._array.shape[place + 1 :])
     spacing = _spacing("trapezoid", y, x, dim)
     dim = wrap_dim(dim, y._array.ndim)
-    if y._array.shape[dim] == 0:
-        shape = y._array.shape[:dim] + y._array.shape[dim + 1 :]
-        return y.new_zeros(shape)
     if spacing is None:
         length = y._array.shape[dim]
         ends = y.select(dim, 0) + y.select(dim, length - 1)
-        return MUL_NUMBER(y.sum(dim) - ends * 0.5, step)
+        return MUL_NUMBER(y.sum(dim) - MUL_NUMBER(ends, 0.5), step)
     left, right = _neighbours(y, dim)
     return ((left + right) * spacing).sum(dim - y._array.ndim) / 2.0
 

@@ -270,15 +270,27 @@ def _complex_logcumsumexp(rows: np.ndarray) -> None:
         rows[i] = kernels.complex_logarithms.logaddexp(rows[i - 1], rows[i])
 
 
+def _from_the_end(x: Tensor, dim: int) -> Tensor:
+    reversed_: Tensor = LOGCUMSUMEXP(x.flip(dim), dim=dim)
+    return reversed_.flip(dim)
+
+
 def _logcumsumexp_grad(g: Tensor, self: Tensor, out: Tensor, dim: int) -> Tensor:
-    # Each result is at least the one before it, so no factor exceeds one.
+    """The sum over later results of g · exp(self - out), in logarithms as PyTorch's.
+
+    So a gradient that is infinite, or NaN, comes out as there: signs are summed apart.
+    """
     if not self._array.ndim or not self._array.size:
         return g
-    last = _only(self._array.shape[dim], -1, self._array.ndim, dim)
-    following = shifted_left(out, dim, 0)
-    # Equal infinities have no difference.
-    factors = (out - following).masked_fill(last | (out == following), 0).exp()
-    return LINEAR_RECURRENCE(conj(factors), g, dim=dim) * conj((self - out).exp())
+    if g.dtype.is_complex:
+        return (_from_the_end(g.log() - conj(out), dim) + conj(self)).exp()
+    size = g.abs().log()
+    none = dtypes.finfo(g.dtype).min
+    parts = [
+        (_from_the_end(WHERE(has_sign, size, none) - out, dim) + self).exp()
+        for has_sign in (g > 0, g < 0)
+    ]
+    return parts[0] - parts[1]
 
 
 LOGCUMSUMEXP = Op("logcumsumexp", _logcumsumexp, grads={"self": _logcumsumexp_grad})

@@ -17,8 +17,9 @@ from clew.core.mirror import memory_behind
 from clew.core.node import AccumulateGrad
 from clew.core.op import Op
 from clew.core.public import methods, public
-from clew.core.recording import edges_of, record
+from clew.core.recording import NOT_IMPLEMENTED, edges_of, record
 from clew.core.state import local
+from clew.core.storage import INFERENCE
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.numpy.strides import owner_of
 from clew.kernels.runtime.numpy_capi import address_of
@@ -88,6 +89,8 @@ def resize_(self: Tensor, *args: Any, size: Any = None, memory_format: Any = Non
     if self._array.shape == shape and memory_format is None:
         return self
     _check_size(shape, self._array.itemsize)
+    if self._storage is INFERENCE and not local.state.inference:
+        raise errors.inference_inplace()
     if memory_format is None:
         memory_format = contiguous_format
     _reshape_memory(self, shape, _strides_in(shape, memory_format))
@@ -159,7 +162,7 @@ SET = Op(
     "set_",
     lambda self, source: source,
     grads={"self": _no_derivative, "source": _no_derivative},
-    node="torch::autograd::NotImplemented",
+    node=NOT_IMPLEMENTED,
 )
 
 

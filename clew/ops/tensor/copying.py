@@ -96,6 +96,17 @@ def scalar_as(value: Any, dtype: np.dtype) -> np.ndarray:
         raise overflow(dtype) from None
 
 
+def fitting(value: Tensor, target: Tensor) -> Tensor:
+    """A tensor of one element that is written as the number it is, which must fit."""
+    if value._array.dtype is not target._array.dtype and not value._is_lifted:
+        number = value._array.item()
+        number = number if isinstance(number, NUMBER) else float(number)  # a bfloat16
+        scalar_as(number, target._array.dtype)
+        if value.dtype.is_complex and not target.dtype.is_complex:
+            return value != 0 if target.dtype is dtypes.bool_ else value.real
+    return value
+
+
 def _integer_part(value: float, dtype: np.dtype) -> int:
     # Negative integers wrap around in unsigned types; what has a fraction, or could have, does not.
     if value != value or value in (np.inf, -np.inf) or (dtype.kind == "u" and value < 0):

@@ -1,0 +1,180 @@
+"""What random programs run into: empty and one-element products, values that do not fit, NaN."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tests.twice import leaf, outcome, raised, twice
+
+NAN, INF = float("nan"), float("inf")
+
+
+@twice
+def test_gradients_of_logcumsumexp_where_the_incoming_ones_are_not_finite(lib: Any) -> Any:
+    seen: list[Any] = []
+    for g in ([INF, 1.0, -2.0], [NAN, 1.0, -2.0], [0.0, NAN, 1.0], [1.0, -INF, INF], [3.0, -1, 2]):
+        for dtype in ("float32", "float64", "complex64"):
+            x = leaf(lib, [0.5, -1.0, 2.0], dtype)
+            out = x.logcumsumexp(0)
+            (grad,) = lib.autograd.grad(
+                out, x, lib.tensor(g, dtype=x.dtype), create_graph=True
+            )  # of a complex one, only finite parts are compared
+            seen.append(grad.detach() if dtype != "complex64" or np.isfinite(g).all() else None)
+    x = leaf(lib, [[0.5, -1.0, 2.0], [1.0, -INF, 0.0]])
+    (grad,) = lib.autograd.grad(x.logcumsumexp(1).sin().sum(), x, create_graph=True)
+    (second,) = lib.autograd.grad(grad.square()[:1].sum(), x)
+    return [*seen, grad, grad.grad_fn.name(), second[:1]]
+
+
+@twice
+def test_logarithms_of_sums_of_complex_exponentials_with_nan(lib: Any) -> Any:
+    first = [complex(-INF, NAN), complex(INF, NAN), complex(1, NAN), complex(NAN, 1), -INF + 0j]
+    return [
+        lib.isnan(function(lib.tensor([a, 1 + 1j])))
+        for a in first
+        for function in (lambda x: x.logcumsumexp(0), lambda x: lib.logaddexp(x[:1], x[1:]))
+    ]
+
+
+@twice
+def test_sums_of_one_product_are_sums(lib: Any) -> Any:
+    """They begin with 0, so that -0 stays only where PyTorch multiplies columns by rows."""
+    seen: list[Any] = []
+    for dtype in (lib.float32, lib.float64, lib.float16, lib.bfloat16):
+        for rows in (1, 2, 3):
+            for columns in (1, 2, 20):
+                a, b = -lib.ones(rows, 1, dtype=dtype), lib.zeros(1, columns, dtype=dtype)
+                seen += [lib.signbit(a @ b), lib.signbit(a[None] @ b[None])]
+                seen += [lib.signbit(a.expand(3, rows, 1) @ b.expand(3, 1, columns))]
+        seen += [lib.signbit(lib.dot(a[0], b[0, :1]))]
+        seen += [lib.signbit(lib.einsum("...i,...i->...", a, b[:, :1].expand(3, 1)))]
+    return seen
+
+
+@twice
+def test_einsum_drops_dimensions_of_size_one(lib: Any) -> Any:
+    x = leaf(lib, [[1.0], [-2.0]])
+    y = lib.ones(2, 3, 1).transpose(0, 1)
+    outs = [
+        lib.einsum("...i,...i->...", x, x), lib.einsum("ij,jk->ik", x, x.T),
+        lib.einsum("ij,kj->ki", x, x), lib.einsum("ij,ij->ij", x, x), lib.einsum("ij,ij->", x, x),
+    ]  # fmt: skip
+    strides = [lib.einsum("...i,...i->...", y, y).stride(), *[out.stride() for out in outs]]
+    return [*outs, *[out.grad_fn.name() for out in outs], strides]
+
+
+@twice
+def test_products_of_batches_of_nothing(lib: Any) -> Any:
+    """bmm looks at dtypes where there is something to add."""
+    whole, real = lib.ones(2, 0, dtype=lib.int64), lib.ones(1, 0, 2)
+    pairs = [
+        (whole, real), (whole[None], real), (real.mT, whole.T), (whole, real[0]),
+        (lib.ones(0, 2, 2, dtype=lib.int64), lib.ones(0, 2, 2)),
+        (lib.ones(2, 2, 2, dtype=lib.bool), lib.ones(2, 2, 0, dtype=lib.bool)),
+        (lib.ones(2, 2, 2, dtype=lib.int64), lib.ones(2, 2, 2)),
+        (lib.ones(2, 2, 2, dtype=lib.bool), lib.ones(1, 2, 2, dtype=lib.bool)),
+        (lib.ones(1, 4, 1), lib.ones(1, 4, 1)), (lib.ones(5, 2, 2), lib.ones(1, 3, 2)),
+        (lib.ones(1, 1, 2), lib.ones(1, 2, 2, dtype=lib.bool)),
+    ]  # fmt: skip
+    scalar = lib.ones(())
+    return [outcome(lib.matmul, a, b) for a, b in pairs] + [
+        raised(lib.mv, scalar, lib.ones(2)), raised(lib.mv, scalar, scalar),
+    ]  # fmt: skip
+
+
+@twice
+def test_one_value_for_a_mask_must_fit(lib: Any) -> Any:
+    seen: list[Any] = []
+    mask = lib.tensor([True, False])
+    for dtype in (lib.uint8, lib.int64, lib.bool, lib.float16):
+        for value in (-2.5, 2.5, 300, -1, NAN, 1e6, 2j, 2 + 0j):
+            x = lib.ones(2, dtype=dtype)
+            number = lib.tensor(value)
+            seen += [outcome(x.masked_fill, mask, number), outcome(x.masked_fill, mask, value)]
+            seen += [raised(x.__setitem__, mask, number), raised(x.__setitem__, ~mask, number)]
+            if value not in (2j, 2 + 0j):
+                seen += [outcome(x.index_fill, 0, lib.tensor([0]), number)]
+            seen.append(x)
+    return seen
+
+
+@twice
+def test_no_values_for_other_places(lib: Any) -> Any:
+    x = lib.empty(2, 0, dtype=lib.int32)
+    nothing = lib.tensor([], dtype=lib.int64)
+    keys = [(-1, nothing), (slice(0, 1), nothing), (lib.tensor([0]), nothing), lib.tensor([0])]
+    values = [x, x[:1], x[0], lib.zeros(3, 0, dtype=lib.int32)]
+    return [raised(x.__setitem__, key, value, words=12) for key in keys for value in values]
+
+
+@twice
+def test_writes_to_conjugate_views_read_everything_first(lib: Any) -> Any:
+    seen: list[Any] = []
+    for write in (
+        lambda z: z[1:].add_(z[:3]), lambda z: z.index_add_(0, lib.tensor([0, 1]), z[:2]),
+        lambda z: z.index_put_((lib.tensor([0, 0]),), z[0], accumulate=True),
+        lambda z: z.__setitem__(lib.tensor([0, 1]), z[1:3]), lambda z: z.copy_(z[0]),
+    ):  # fmt: skip
+        z = lib.tensor([1 + 1j, 2 - 1j, 3.0, 4j])
+        seen += [raised(write, z.conj()), z]
+    return seen
+
+
+@twice
+def test_nothing_to_replace_in_integers(lib: Any) -> Any:
+    x = lib.ones(1, dtype=lib.int32)
+    x.expand(2, 2).nan_to_num_()
+    return [x, x._version, raised(lib.ones(1).expand(2, 2).nan_to_num_)]
+
+
+@twice
+def test_logaddexp2_where_the_sum_cancels(lib: Any) -> Any:
+    dtypes = (lib.float32, lib.float64, lib.bfloat16, lib.float16)
+    # As the factor that it is, so that no tolerance hides it.
+    return [lib.logaddexp2(-lib.ones(n, dtype=d), -lib.ones(n, dtype=d)).double() * 1e9
+            for d in dtypes for n in (1, 7, 40)]  # fmt: skip
+
+
+@twice
+def test_gradients_of_powers_in_two_dtypes(lib: Any) -> Any:
+    seen: list[Any] = []
+    for base, exponent in ((2.0, [2.0]), ([2.0], [2.0]), ([3.0], 2.0), (3.0, 2.5)):
+        x, y = leaf(lib, base, "bfloat16"), leaf(lib, exponent)
+        (x**y).sum().backward()
+        seen += [x.grad, y.grad]
+    return seen
+
+
+@twice
+def test_second_gradients_of_acosh_need_its_input(lib: Any) -> Any:
+    x = leaf(lib, [2.0, 3.0]) * 1
+    (g,) = lib.autograd.grad(x.acosh().sum(), x, create_graph=True)
+    x.mul_(1)
+    return raised(g.sum().backward)
+
+
+@twice
+def test_integrals_of_nothing(lib: Any) -> Any:
+    calls = [((0,), -1), ((0, 1), -1), ((1, 0), -1), ((1,), -1), ((0, 2), 5), ((0, 2), 0)]
+    return [
+        outcome(lambda: lib.trapezoid(lib.ones(shape, dtype=dtype), dim=dim))  # noqa: B023  # at once
+        for shape, dim in calls
+        for dtype in (lib.bool, lib.int64, lib.float32)
+    ]
+
+
+@twice
+def test_batch_norm_of_integers_with_gaps(lib: Any) -> Any:
+    whole = lib.ones(2, 3, 3, dtype=lib.int64)
+    inputs = [whole, whole.mT, whole[0].T, whole.expand(2, 2, 3, 3), whole.bool().mT]
+    norm = lib.nn.functional.batch_norm
+    return [raised(norm, x, None, None, training=True) for x in inputs]
+
+
+@twice
+def test_a_history_for_a_part_of_bools(lib: Any) -> Any:
+    part = lib.ones(2, dtype=lib.bool).split(2)[0]
+    value = leaf(lib, 1.75)
+    return [part.copy_(value), part.requires_grad, raised(part.mul_, value)]
