@@ -12,6 +12,7 @@ from clew.core.node import AccumulateGrad, Node, edge_of, reachable
 from clew.core.recording import OpNode
 from clew.core.saving import Packed, SavedDual, SavedObject
 from clew.core.tensor import Tensor, sync
+from clew.kernels.numpy.strides import owner_of
 from clew.source import Where
 
 
@@ -112,13 +113,6 @@ def memory_summary(*roots: Tensor | Node) -> MemorySummary:
     ]
     rows.sort(key=lambda row: -row.bytes)
     return MemorySummary(rows, parameters, inputs)
-
-
-def owner_of(array: np.ndarray) -> np.ndarray:
-    """The array whose memory a view looks at."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array
 
 
 def _largest(arrays: list[np.ndarray]) -> str:

@@ -16,8 +16,8 @@ from clew import errors
 from clew.backend import dtypes
 from clew.backend.device import check_device
 from clew.core.tensor import Tensor, wrap
+from clew.kernels.numpy.strides import owner_of
 from clew.kernels.runtime.numpy_capi import address_of
-from clew.ops.define import memory_layout
 from clew.serialization.atomic import replacing
 
 _DTYPES = {
@@ -62,7 +62,7 @@ def _arrays(tensors: Any) -> dict[str, np.ndarray]:
                 "Pack it before saving, by calling `.contiguous()`." + errors.at_user_line()
             )
         if tensor._array.nbytes:
-            owner = address_of(memory_layout.owner_of(tensor._array))
+            owner = address_of(owner_of(tensor._array))
             by_memory.setdefault(owner, set()).add(name)
     shared = [names for names in by_memory.values() if len(names) > 1]
     if shared:

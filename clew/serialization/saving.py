@@ -21,6 +21,7 @@ from clew.backend.dtypes import uint8
 from clew.backend.layout import layout
 from clew.core.mirror import bits_of, memory_behind
 from clew.core.tensor import Tensor
+from clew.kernels.numpy.strides import owner_of
 from clew.kernels.runtime.numpy_capi import address_of
 from clew.nn.parameter import Parameter, is_lazy
 from clew.ops.define import memory_layout
@@ -84,7 +85,7 @@ class _Pickler(_Base):
         return (*identity, None) if self._legacy else identity
 
     def _storage(self, array: np.ndarray, kind: StorageType) -> _Storage:
-        owner = memory_layout.owner_of(array)
+        owner = owner_of(array)
         storage = self._by_owner.get(id(owner))
         if storage is None:
             storage = _Storage(owner, kind, str(len(self._by_owner)))

@@ -183,10 +183,3 @@ def strides_in_elements(array: np.ndarray) -> tuple[int, ...]:
     if array.size or 0 not in array.strides:
         return tuple(stride // array.itemsize for stride in array.strides)
     return tuple(math.prod(max(n, 1) for n in array.shape[dim + 1 :]) for dim in range(array.ndim))
-
-
-def owner_of(array: np.ndarray) -> np.ndarray:
-    """The array that owns the memory, as far down as NumPy knows it."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array

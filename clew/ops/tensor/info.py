@@ -11,6 +11,7 @@ from clew.core.mirror import bits_of, memory_behind
 from clew.core.public import methods, public
 from clew.core.result_layout import memory_order
 from clew.core.tensor import Tensor
+from clew.kernels.numpy.strides import owner_of
 from clew.kernels.runtime.numpy_capi import address_of
 from clew.ops import tensor as parts
 from clew.ops.define import memory_layout, vmap_errors
@@ -101,7 +102,7 @@ def storage_offset(self: Tensor) -> int:
         2
     """
     array = memory_behind(self._array)
-    return (address_of(array) - address_of(memory_layout.owner_of(array))) // array.itemsize
+    return (address_of(array) - address_of(owner_of(array))) // array.itemsize
 
 
 def data_ptr(self: Tensor) -> int:

@@ -14,6 +14,7 @@ from clew.core.mirror import bits_of, memory_behind, with_bits
 from clew.core.public import methods
 from clew.core.result_layout import memory_order
 from clew.core.tensor import Tensor, alias, retyped, wrap
+from clew.kernels.numpy.strides import owner_of
 from clew.kernels.runtime.numpy_capi import address_of
 from clew.ops.define import memory_layout
 from clew.ops.tensor.untyped_storage import copied_memory
@@ -88,7 +89,7 @@ def _copied_memory(self: Tensor, memo: dict[int, Any]) -> Tensor:
     array = self._array
     if bits_of(array):
         return wrap(memory_layout.copy_in_format(array, array.dtype))
-    owner = memory_layout.owner_of(array)
+    owner = owner_of(array)
     whole = copied_memory(owner, memo)
     copied = np.ndarray(
         array.shape,

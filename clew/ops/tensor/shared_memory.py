@@ -14,8 +14,8 @@ from clew.backend import dtypes
 from clew.core.public import methods
 from clew.core.result_layout import memory_order
 from clew.core.tensor import Tensor, retyped, wrap
+from clew.kernels.numpy.strides import owner_of
 from clew.kernels.runtime.numpy_capi import address_of
-from clew.ops.define import memory_layout
 
 
 class SharedMemory(mmap.mmap):
@@ -53,7 +53,7 @@ def _nameless_file() -> int:
 
 def shared_memory_of(array: np.ndarray) -> SharedMemory | None:
     """The shared memory that an array lies in, if it does."""
-    base: Any = memory_layout.owner_of(array).base
+    base: Any = owner_of(array).base
     holder = base.obj if isinstance(base, memoryview) else base
     return holder if isinstance(holder, SharedMemory) else None
 
