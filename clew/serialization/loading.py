@@ -127,7 +127,6 @@ class _Contents:
 
     call = staticmethod(making.call)
     make = staticmethod(making.make)
-    give_state = staticmethod(making.give_state)
 
     def __init__(
         self,
@@ -148,6 +147,12 @@ class _Contents:
             return allowed.find(module, name, self._weights_only)
         except KeyError:
             raise UnpicklingError(_unsupported(module, name, self._weights_only)) from None
+
+    def give_state(self, instance: Any, state: Any) -> None:
+        # `numpy.dtype` makes objects of the classes in numpy.dtypes: these must be named as well.
+        if self._weights_only and isinstance(instance, np.dtype):
+            making.require_added(type(instance))
+        making.give_state(instance, state)
 
     def load_persistent(self, identity: Any) -> LoadedStorage:
         if not isinstance(identity, tuple) or len(identity) not in (5, 6):

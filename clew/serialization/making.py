@@ -235,9 +235,15 @@ def give_state(instance: Any, state: Any) -> None:
         else:
             _set_attributes(instance, state)
     else:
+        require_added(kind)
+
+
+def require_added(kind: type) -> None:
+    """Raise unless the user has named a class as one whose objects may be given a state."""
+    if not is_added(kind):
         raise pickle.UnpicklingError(
             f"Can only build Tensor, Parameter, OrderedDict or types allowlisted via "
-            f"`add_safe_globals`, but got {kind.__name__}"
+            f"`add_safe_globals`, but got {kind}"
         )
 
 

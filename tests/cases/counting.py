@@ -84,6 +84,16 @@ def _hashed(make: Maker) -> list[Sample]:
     ]
 
 
+def _bad_hashed(make: Maker) -> list[Sample]:
+    return [
+        Sample(make(3), mode=1),
+        Sample(make(0)),
+        Sample(make(0), 0),
+        Sample(make(2, 0), (0, 1)),
+        Sample(make(2, 0), -1, keepdim=True),
+    ]
+
+
 CASES = [
     OpCase("histogramdd", _points, variants=_FUNCTION, dtypes=WIDE_FLOATS, errors=_bad_points),
     OpCase(
@@ -101,5 +111,5 @@ CASES = [
         tolerance={"float16": (4e-3, 4e-3), "bfloat16": (3e-2, 3e-2)},
         errors=_bad_segments,
     ),
-    OpCase("hash_tensor", _hashed, errors=lambda make: [Sample(make(3), mode=1), Sample(make(0))]),
+    OpCase("hash_tensor", _hashed, errors=_bad_hashed),
 ]

@@ -12,12 +12,14 @@ import zoneinfo
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from numpy._core import multiarray
 
 import clew
 from clew.serialization import safe_globals
-from tests.twice import twice
+from tests.twice import raised, twice
 
 
 def test_what_is_saved_to_an_open_file_is_found_under_its_name(tmp_path: Path) -> None:
@@ -106,6 +108,20 @@ def test_a_method_may_be_allowed() -> None:
     file.seek(0)
     with safe_globals([*classes, zoneinfo.ZoneInfo._unpickle]):
         assert clew.load(file) == value
+
+
+@twice
+def test_arrays_need_the_classes_of_their_dtypes(lib: Any) -> Any:
+    names: list[Any] = [multiarray._reconstruct, np.ndarray, np.dtype]
+    file, seen = io.BytesIO(), []
+    lib.save([np.arange(3.0)], file)
+    for allowed in ([], names[:2], names, [*names, np.dtypes.Float32DType]):
+        file.seek(0)
+        with lib.serialization.safe_globals(allowed):
+            seen.append(raised(lib.load, file, words=4))
+    file.seek(0)
+    with lib.serialization.safe_globals([*names, np.dtypes.Float64DType]):
+        return seen, lib.load(file)[0].tolist()
 
 
 @twice

@@ -487,7 +487,6 @@ def test_numpy_scalars_load_once_their_functions_are_named() -> None:
     needed = clew.serialization.get_unsafe_globals_in_checkpoint(io.BytesIO(data))
     theirs = torch.serialization.get_unsafe_globals_in_checkpoint(io.BytesIO(data))
     assert sorted(needed) == sorted(theirs) == ["numpy._core.multiarray.scalar", "numpy.dtype"]
-    with clew.serialization.safe_globals(
-        [(np._core.multiarray.scalar, "numpy.core.multiarray.scalar"), np.dtype]
-    ):
+    scalar = (np._core.multiarray.scalar, "numpy.core.multiarray.scalar")
+    with clew.serialization.safe_globals([scalar, np.dtype, np.dtypes.Float64DType]):
         assert clew_load(data)["loss"] == 0.25

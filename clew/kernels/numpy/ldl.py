@@ -27,7 +27,7 @@ def factor(matrices: Array, hermitian: bool) -> tuple[Array, Array, Array]:
     """LD, pivots, and for each matrix 0 or the number of its first zero pivot."""
     *batch, size, _ = matrices.shape
     count = math.prod(batch)
-    factors = np.tril(matrices.reshape(count, size, size))
+    factors = np.ascontiguousarray(np.tril(matrices.reshape(count, size, size)))
     if hermitian and factors.dtype.kind == "c":
         np.einsum("bii->bi", factors).imag = 0
     pivots, info = np.empty((count, size), np.int64), np.zeros(count, np.int64)

@@ -144,7 +144,10 @@ def full(
 
 
 def _dtype_of_number(value: Any) -> dtypes.dtype:
-    return value.dtype if isinstance(value, Tensor) else dtypes.scalar_dtype(value)
+    if isinstance(value, Tensor):
+        return value.dtype
+    dtype = dtypes.scalar_dtype(value)
+    return dtypes.complex64 if dtype is dtypes.complex32 else dtype
 
 
 def _filled(array: np.ndarray, value: Any, dtype: dtypes.dtype) -> np.ndarray:

@@ -15,7 +15,14 @@ from clew.core.tensor import Tensor, every_value, wrap
 from clew.kernels import numpy as kernels
 from clew.ops import define
 from clew.ops.define.out_checks import exact
-from clew.ops.linalg.checks import failed_matrix, failures, require_kernel, warn_of_newer
+from clew.ops.linalg.checks import (
+    failed_matrix,
+    failures,
+    require_kernel,
+    require_matrices,
+    require_square,
+    warn_of_newer,
+)
 from clew.ops.linalg.solve import solve_triangular
 from clew.ops.shape.joining import cat
 
@@ -306,6 +313,11 @@ def lu_unpack(
         tensor([[1., 2.],
                 [2., 2.]])
     """
+    if LU_data._array.ndim < 2:
+        raise RuntimeError(
+            "torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: "
+            f"{errors.shape_list(LU_data._array.shape)} instead" + errors.at_user_line()
+        )
     if LU_pivots._array.dtype != np.int32:
         raise RuntimeError(
             "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 "
@@ -408,12 +420,9 @@ def lu_solve(
             "linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32\n  It must "
             "come from lu_factor." + errors.at_user_line()
         )
+    require_square("torch.linalg.lu_solve", LU)
+    require_matrices("linalg.lu_solve", B, "B")
     rows, columns = LU._array.shape[-2:]
-    if rows != columns:
-        raise RuntimeError(
-            f"torch.linalg.lu_solve: A must be batches of square matrices, but they are {rows} by "
-            f"{columns} matrices" + errors.at_user_line()
-        )
     have = B._array.shape[-2 if left else -1]
     if have != rows:
         raise RuntimeError(

@@ -229,6 +229,12 @@ def triangular_solve(
         tensor([[1.],
                 [2.]])
     """
+    for name, each in (("b", b), ("A", A)):
+        if each._array.ndim < 2:
+            raise RuntimeError(
+                f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it "
+                f"has {each._array.ndim} dimensions instead" + errors.at_user_line()
+            )
     warn_of_newer("triangular_solve", "solve_triangular")
     matrix = A.mT if transpose else A
     solution = solve_triangular(matrix, b, upper=upper != transpose, unitriangular=unitriangular)

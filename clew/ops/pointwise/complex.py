@@ -29,7 +29,12 @@ from clew.kernels.codegen.ufunc import elementwise
 from clew.kernels.numpy.arrays import imaginary_part, real_part
 from clew.kernels.numpy.strides import restride
 from clew.ops.define import out_checks
-from clew.ops.define.memory_layout import for_kinds, in_memory_as, in_rows
+from clew.ops.define.memory_layout import (
+    for_kinds,
+    in_memory_as,
+    in_rows,
+    strides_in_elements,
+)
 from clew.ops.define.rows import SAME_OUT, Row, out_form, require_tensors
 from clew.ops.pointwise.arithmetic import zeros_of
 from clew.ops.pointwise.clamping import WHERE
@@ -119,6 +124,7 @@ def view_as_complex(input: Tensor) -> Tensor:
         tensor([1.+2.j, 3.-4.j])
     """
     array = input._array
+    strides = strides_in_elements(array)
     problem = ""
     if input.dtype not in (dtypes.float16, dtypes.float32, dtypes.float64):
         problem = (
@@ -129,9 +135,9 @@ def view_as_complex(input: Tensor) -> Tensor:
         problem = "Input tensor must have one or more dimensions"
     elif array.shape[-1] != 2:
         problem = "Tensor must have a last dimension of size 2"
-    elif array.strides[-1] != array.itemsize:
+    elif strides[-1] != 1:
         problem = "Tensor must have a last dimension with stride 1"
-    elif any(stride % (2 * array.itemsize) for stride in array.strides[:-1]):
+    elif any(stride % 2 for stride in strides[:-1]):
         problem = "Tensor must have a stride divisible by 2 for all but last dimension"
     if problem:
         raise RuntimeError(problem + errors.at_user_line())

@@ -11,7 +11,7 @@ from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
-from clew.ops.define.dims import wrap_dims
+from clew.ops.define.dims import wrap_dim, wrap_dims
 
 Array = np.ndarray
 
@@ -59,4 +59,10 @@ def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: in
             "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify "
             "the reduction dim with the 'dim' argument." + errors.at_user_line()
         )
+    for each in () if input._array.size else dim if isinstance(dim, (tuple, list)) else (dim,):
+        if input._array.ndim and not input._array.shape[wrap_dim(each, input._array.ndim)]:
+            raise IndexError(
+                f"hash_tensor: Expected reduction dim {each} to have non-zero size."
+                + errors.at_user_line()
+            )
     return HASH_TENSOR(input, dims=wrap_dims(dim, input._array.ndim), keepdim=bool(keepdim))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from clew import errors
+from clew.backend import dtypes
 from clew.backend.layout import contiguous_format
 from clew.core.arguments import typed
 from clew.core.op import Op
@@ -71,7 +72,8 @@ def _slice(
 
 
 def _view(input: Tensor, size: Any = None, *, dtype: Any = None) -> Tensor:
-    return input.view(dtype if size is None else size)
+    given = dtype if size is None else size
+    return input.view(given) if isinstance(given, dtypes.dtype) else input.reshape(given)
 
 
 def _split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:

@@ -338,6 +338,7 @@ def test_default_dtype_decides_what_floats_become() -> None:
     text = "[t.dtype for t in (torch.tensor([1.5]), torch.zeros(1), torch.full((1,), 1j))]"
     setup = "torch.set_default_dtype(torch.float64)"
     try:
+        check(text, setup="torch.set_default_dtype(torch.float16)")
         check(text, setup=setup)
         check("torch.tensor(1.5), torch.ones(2), torch.arange(2.0)", setup=setup)
         check("1", setup="torch.set_default_tensor_type(torch.DoubleTensor)")

@@ -58,3 +58,24 @@ def test_complex_stack_in_which_one_fails(lib: Any) -> Any:
     stack[2, 2, 2] = -1
     factors, info = lib.linalg.cholesky_ex(stack)
     return factors[info == 0], info
+
+
+@twice
+def test_ldl_of_matrices_in_any_memory(lib: Any) -> Any:
+    values = lib.arange(50.0, dtype=lib.float64).sin()
+    stack = values.reshape(5, 5, 2).permute(2, 0, 1)
+    wide = values.reshape(2, 5, 5)[:, ::2, ::2]
+    return [tuple(lib.linalg.ldl_factor(each)) for each in (stack, stack.mT, wide)]
+
+
+@twice
+def test_vectors_where_matrices_are_wanted(lib: Any) -> Any:
+    vector, square, pivots = lib.ones(3), lib.ones(3, 3), lib.ones(3, dtype=lib.int32)
+    return [
+        raised(lib.linalg.lu_solve, vector, pivots, lib.ones(3, 1), words=12),
+        raised(lib.linalg.lu_solve, square, pivots, vector, words=12),
+        raised(lib.lu_solve, vector, square, pivots, words=12),
+        raised(lib.lu_unpack, vector, pivots, words=12),
+        raised(lib.triangular_solve, vector, square, words=12),
+        raised(lib.triangular_solve, square, vector, words=12),
+    ]

@@ -175,3 +175,9 @@ def test_incomplete_gamma_functions_at_infinity_and_nan(lib: Any) -> Any:
     values = lib.tensor([0.0, 1.0, 2.5, float("inf"), -1.0, float("nan")], dtype=lib.float64)
     a, x = values.unsqueeze(1), values.unsqueeze(0)
     return lib.igamma(a, x), lib.igammac(a, x)
+
+
+@twice
+def test_complex_views_of_nothing(lib: Any) -> Any:
+    parts = [lib.view_as_real(lib.zeros(shape, dtype=lib.complex64)) for shape in ((0,), (2, 0))]
+    return [lib.view_as_complex(each).shape for part in parts for each in (part, part.frac())]

@@ -1,4 +1,4 @@
-"""`split_copy`, `split_with_sizes_copy` and `unbind_copy` with tensors given as `out=`."""
+"""`split_copy`, `split_with_sizes_copy` and `unbind_copy` with `out=`; copies of any memory."""
 
 from __future__ import annotations
 
@@ -30,3 +30,10 @@ def test_what_does_not_fit_is_refused(lib: Any) -> Any:
         raised(lib.split_with_sizes_copy, x, [2, 2], out=[two.long(), two], words=12),
         raised(lib.unbind_copy, x, out=[lib.empty(())] * 3),
     )  # fmt: skip
+
+
+@twice
+def test_view_copy_of_memory_in_another_order(lib: Any) -> Any:
+    x = lib.arange(24.0).reshape(2, 3, 4).permute(2, 0, 1)
+    copies = [lib.view_copy(x, (6, 4)), lib.view_copy(x, (4, 6)), lib.view_copy(x, lib.int32)]
+    return copies, [each.stride() for each in copies]
