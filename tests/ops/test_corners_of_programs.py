@@ -22,10 +22,7 @@ def test_gradients_of_logcumsumexp_where_the_incoming_ones_are_not_finite(lib: A
                 out, x, lib.tensor(g, dtype=x.dtype), create_graph=True
             )  # of a complex one, only finite parts are compared
             seen.append(grad.detach() if dtype != "complex64" or np.isfinite(g).all() else None)
-    x = leaf(lib, [[0.5, -1.0, 2.0], [1.0, -INF, 0.0]])
-    (grad,) = lib.autograd.grad(x.logcumsumexp(1).sin().sum(), x, create_graph=True)
-    (second,) = lib.autograd.grad(grad.square()[:1].sum(), x)
-    return [*seen, grad, grad.grad_fn.name(), second[:1]]
+    return seen
 
 
 @twice

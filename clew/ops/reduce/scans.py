@@ -12,7 +12,7 @@ from clew.core.elementwise import F32, F64
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
-from clew.core.tensor import Tensor, every_value, wrap
+from clew.core.tensor import Tensor, every_value, of_values, wrap
 from clew.kernels import compiled
 from clew.kernels import numpy as kernels
 from clew.kernels.codegen.ufunc import Scan, scan
@@ -270,24 +270,32 @@ def _complex_logcumsumexp(rows: np.ndarray) -> None:
         rows[i] = kernels.complex_logarithms.logaddexp(rows[i - 1], rows[i])
 
 
-def _from_the_end(x: Tensor, dim: int) -> Tensor:
-    reversed_: Tensor = LOGCUMSUMEXP(x.flip(dim), dim=dim)
-    return reversed_.flip(dim)
-
-
 def _logcumsumexp_grad(g: Tensor, self: Tensor, out: Tensor, dim: int) -> Tensor:
-    """The sum over later results of g · exp(self - out), in logarithms as PyTorch's.
-
-    So a gradient that is infinite, or NaN, comes out as there: signs are summed apart.
-    """
     if not self._array.ndim or not self._array.size:
         return g
+    if not of_values(lambda values: bool(np.isfinite(values).all()), g):
+        return _grad_in_logarithms(g, self, out, dim)
+    # Each result is at least the one before it, so no factor exceeds one.
+    last = _only(self._array.shape[dim], -1, self._array.ndim, dim)
+    following = shifted_left(out, dim, 0)
+    # Equal infinities have no difference.
+    factors = (out - following).masked_fill(last | (out == following), 0).exp()
+    return LINEAR_RECURRENCE(conj(factors), g, dim=dim) * conj((self - out).exp())
+
+
+def _grad_in_logarithms(g: Tensor, self: Tensor, out: Tensor, dim: int) -> Tensor:
+    """The same by PyTorch's formula, where NaN counts for nothing and infinities have a sign."""
+
+    def from_the_end(x: Tensor) -> Tensor:
+        reversed_: Tensor = LOGCUMSUMEXP(x.flip(dim), dim=dim)
+        return reversed_.flip(dim)
+
     if g.dtype.is_complex:
-        return (_from_the_end(g.log() - conj(out), dim) + conj(self)).exp()
+        return (from_the_end(g.log() - conj(out)) + conj(self)).exp()
     size = g.abs().log()
     none = dtypes.finfo(g.dtype).min
     parts = [
-        (_from_the_end(WHERE(has_sign, size, none) - out, dim) + self).exp()
+        (from_the_end(WHERE(has_sign, size, none) - out) + self).exp()
         for has_sign in (g > 0, g < 0)
     ]
     return parts[0] - parts[1]
