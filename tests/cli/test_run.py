@@ -435,10 +435,10 @@ def test_a_misspelt_name_gets_the_nearest(module: object, name: str, message: st
 def test_import_clew_loads_what_most_programs_need() -> None:
     code = (
         "import sys, clew\n"
-        "early = {'clew.autograd.function', 'clew.ops.nn.linear'} - set(sys.modules)\n"
+        "early = {'clew.autograd.backward', 'clew.ops.nn.linear'} - set(sys.modules)\n"
         "late = {'clew.optim', 'clew.utils', 'clew.serialization', 'clew.jit', 'clew.func',\n"
         "        'clew.distributions', 'clew.profiler', 'clew.nn', 'clew.multiprocessing',\n"
-        "        'clew.ops.batching.tables', 'clew.autograd.functional', 'clew.amp',\n"
+        "        'clew.ops.batching.tables', 'clew.autograd.functional', 'clew.amp', 'clew.autograd.function',\n"
         "        'clew.backends', 'clew.cuda', 'clew.linalg', 'dataclasses'} & set(sys.modules)\n"
         "clew.optim.Adam, clew.save, clew.utils.data.DataLoader, clew.distributions.Normal\n"
         "print(early, late, hasattr(clew.optim.lr_scheduler, 'StepLr'))"
