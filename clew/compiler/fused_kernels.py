@@ -62,6 +62,18 @@ class FusedKernel:
         return self.kernel.ufunc
 
 
+def operations(member: Instruction) -> int:
+    """How many operations of the kernel IR an elementwise instruction is."""
+    known: dict[Value, Any] = {
+        value: Expr("input", _TYPES[value.dtype], (), number)
+        for number, value in enumerate(member.reads())
+    }
+    (out,) = member.outputs
+    assert out is not None
+    found = postorder([_computed(member, known, _TYPES[out.dtype])])
+    return sum(each.op not in ("input", "const") for each in found)
+
+
 def _computed(member: Instruction, known: dict[Value, Any], dtype: str) -> Expr:
     formula = expression(member.detail)
     assert formula is not None

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from clew.compiler.side_effects import Clear
 from clew.core.state import local
 from clew.source import Place, describe
 
@@ -188,6 +189,11 @@ class Graph:
         lines += [str(each) for each in self.instructions]
         lines.append("return " + ", ".join(map(repr, self.results)))
         return "\n".join(lines)
+
+
+def is_barrier(instruction: Instruction) -> bool:
+    """Whether an instruction may read and write whatever Python can reach."""
+    return instruction.kind == CALL and not isinstance(instruction.detail, Clear)
 
 
 def values_in(structure: Any) -> Iterator[Value]:

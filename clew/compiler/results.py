@@ -62,6 +62,7 @@ class Output:
 
     def __init__(self, kind: str, constant: Any = None, result: int = -1) -> None:
         # "constant" (any object), "input" (the tensor given), "state" (a tensor that was there),
+        # "grad" (what the leaf `constant` has as its gradient now; an argument by its place),
         # "made" (a new tensor around a result of the program), "number" (that is read from one),
         # "same" (as an earlier result)
         self.kind = kind
@@ -102,6 +103,11 @@ def outputs_of(
     outputs: list[Output] = []
     unused: set[Instruction] = set()
     given = {id(tensor): place for place, tensor in enumerate(tensors)}
+    gradients = {
+        id(each._grad): capture.holder(each)
+        for each in (*capture.state_tensors.values(), *tensors)
+        if each._grad is not None
+    }
     places: dict[int, int] = {}
     for place, leaf in enumerate(leaves):
         reading = reading_of(leaf)
@@ -120,6 +126,8 @@ def outputs_of(
             outputs.append(Output("state", leaf))
         elif id(leaf) in places:
             outputs.append(Output("same", result=places[id(leaf)]))
+        elif id(leaf) in gradients:
+            outputs.append(Output("grad", gradients[id(leaf)]))
         else:
             places[id(leaf)] = place
             output, problem = _made(capture, leaf, outputs)
@@ -143,8 +151,6 @@ def _made(
         return None, "a result of a subclass of Tensor"
     if value.alias.kind != COMPUTED:
         return None, "a result shares memory with an argument or with state"
-    if any(leaf is each._grad for each in capture.leaves.values()):
-        return None, "the gradient of a tensor is returned"
     output = Output("made", result=len(capture.graph.results))
     output.root = value.alias
     output.version = -1 if leaf._storage is INFERENCE else leaf._storage.version

@@ -249,6 +249,9 @@ class Trace:
                 made.append(arrays[place].item())
             elif kind == "same":
                 made.append(made[place])
+            elif kind == "grad":
+                holder = output.constant
+                made.append((tensors[holder] if isinstance(holder, int) else holder)._grad)
             else:
                 made.append(tensors[place] if kind == "input" else output.constant)
         for place, root in self.saved_results:

@@ -427,3 +427,30 @@ SCENARIOS = [
 @pytest.mark.filterwarnings("ignore")
 def test_compiled_is_eager(scenario: Any) -> None:
     assert_agreement(scenario)
+
+
+def returned_gradients(wrap: Wrap) -> Any:
+    w, out = clew.ones(2, requires_grad=True), []
+
+    def fresh(x: clew.Tensor) -> Any:
+        w.grad = None
+        (w * x).sum().backward()
+        return w.grad, w.grad
+
+    def accumulated(x: clew.Tensor) -> Any:
+        (w * x).sum().backward()
+        return w.grad
+
+    first, second, kept = wrap(fresh), wrap(accumulated), []
+    for number in range(4):
+        one, other = first(ones(number))
+        assert one is other and one is w.grad
+        kept.append(one)
+        third = second(ones(10))
+        out += [third is w.grad, shown(third)]
+    return [*out, kept]
+
+
+def test_returned_gradients_are_those_of_the_leaf() -> None:
+    made = assert_agreement(returned_gradients)
+    assert all(event.problem is None for each in made for event in each.events)

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from clew.compiler.expressions import expression
-from clew.compiler.fused_kernels import FusedKernel
-from clew.compiler.graph import CALL, COMPUTE, FUSED, Graph, Instruction, Value
+from clew.compiler.fused_kernels import FusedKernel, operations
+from clew.compiler.graph import CALL, COMPUTE, FUSED, Graph, Instruction, Value, is_barrier
 from clew.core.op import Op
 
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
@@ -23,6 +23,8 @@ _BOOL = np.dtype(np.bool_)
 # A ufunc takes so many operands, and LLVM's time grows with the size of a kernel.
 MOST_OPERANDS = 24
 MOST_MEMBERS = 48
+# Operations of the kernel IR that take no longer than a load.
+MOST_RECOMPUTED = 8
 
 
 class Cluster:
@@ -203,41 +205,54 @@ def _is_row_major(value: Value) -> bool:
 
 
 def inline(graph: Graph, clusters: list[Cluster]) -> None:
-    """Compute values of earlier clusters again where that reads no more memory than loading."""
-    owner = {value: cluster for cluster in clusters for value in cluster.made}
+    """Compute cheap values of earlier clusters again where that reads no more memory than loading.
+
+    Dear ones (exponentials, say) are loaded: computing them takes longer.
+    """
     written = {v.alias for each in graph.instructions for v in each.writes()}
-    has_calls = any(each.kind == CALL for each in graph.instructions)
+    calls = [place for place, each in enumerate(graph.instructions) if is_barrier(each)]
+    place_of = {out: place for place, each in enumerate(graph.instructions) for out in each.outputs}
+    maker = {
+        out: member
+        for cluster in clusters
+        for member in cluster.members
+        for out in member.outputs
+        if out is not None
+    }
+
+    def is_safe(member: Instruction, last: int) -> bool:
+        """Whether the operands of an instruction are still the same at a later place."""
+        # A call of Python may write to state.
+        has_calls = any(place_of[member.outputs[0]] < call < last for call in calls)
+        return all(
+            value.alias not in written and not (has_calls and _is_state(value))
+            for value in member.reads()
+        )
+
     for cluster in clusters:
-        loads = cluster.inputs()
-        copies = _needed_members(cluster, loads, owner)
-        if not copies or len(copies) + len(cluster.members) > MOST_MEMBERS:
-            continue
-        extended = Cluster(cluster.shape, cluster.dtype)
-        for member in (*copies, *cluster.members):
-            extended.add(member)
-        reads = extended.inputs()
-        is_safe = all(v.alias not in written and not (has_calls and _is_state(v)) for v in reads)
-        full = sum(value.shape == cluster.shape for value in loads)
-        if is_safe and sum(value.shape == cluster.shape for value in reads) < full:
-            cluster.members = extended.members
-            cluster.made = extended.made
+        last = max(place_of[out] for member in cluster.members for out in member.outputs)
+        copies: dict[Instruction, None] = {}
+        loads = {value for value in cluster.inputs() if value.shape == cluster.shape}
+        while len(copies) + len(cluster.members) < MOST_MEMBERS:
+            best = None
+            for value in sorted(loads & maker.keys(), key=place_of.__getitem__, reverse=True):
+                member = maker[value]
+                more = {each for each in member.reads() if each.shape == cluster.shape}
+                fits = fusible(member) is cluster.dtype and value not in cluster.made
+                if fits and len(loads - {value} | more) <= len(loads):
+                    if operations(member) <= MOST_RECOMPUTED and is_safe(member, last):
+                        best = value, member, more
+                        break
+            if best is None:
+                break
+            value, member, more = best
+            loads = loads - {value} | more
+            copies[member] = None
+        if copies:
+            members, cluster.members = cluster.members, []
+            for member in (*sorted(copies, key=lambda each: place_of[each.outputs[0]]), *members):
+                cluster.add(member)
 
 
 def _is_state(value: Value) -> bool:
     return value.alias.kind in ("state", "grad", "input")
-
-
-def _needed_members(
-    cluster: Cluster, loads: list[Value], owner: dict[Value, Cluster]
-) -> list[Instruction]:
-    """The members of other clusters of this shape that the loaded values are computed by."""
-    wanted = {v for v in loads if v in owner and owner[v].shape == cluster.shape}
-    sources = {owner[value] for value in wanted if owner[value].dtype is cluster.dtype}
-    needed: list[Instruction] = []
-    for source in sources:
-        missing = {value for value in wanted if value in source.made}
-        for member in reversed(source.members):
-            if any(out in missing for out in member.outputs):
-                needed.append(member)
-                missing.update(v for v in member.reads() if v in source.made)
-    return needed[::-1]

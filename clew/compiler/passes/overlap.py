@@ -16,8 +16,8 @@ from clew.compiler.graph import (
     Graph,
     Instruction,
     Value,
+    is_barrier,
 )
-from clew.compiler.side_effects import Clear
 from clew.core.state import local
 from clew.kernels.gemm.products import async_product, finish
 
@@ -42,7 +42,7 @@ def overlap_products(graph: Graph) -> None:
     # The memory that workers may still be reading.
     factors: set[Value] = set()
     for instruction in graph.instructions:
-        is_call = _is_barrier(instruction)
+        is_call = is_barrier(instruction)
         needs = {value.alias for value in instruction.reads()}
         taken = instruction.kind == ACCUMULATE and instruction.inputs[1] is None
         overwrites = any(value.alias in factors for value in instruction.writes())
@@ -63,11 +63,6 @@ def overlap_products(graph: Graph) -> None:
     graph.instructions = result
 
 
-def _is_barrier(instruction: Instruction) -> bool:
-    """Whether an instruction may read any gradient."""
-    return instruction.kind == CALL and not isinstance(instruction.detail, Clear)
-
-
 def _chosen(graph: Graph) -> set[Instruction]:
     """The products to start: as many as are done by the time that the other products take.
 
@@ -77,7 +72,7 @@ def _chosen(graph: Graph) -> set[Instruction]:
     chosen: set[Instruction] = set()
     meanwhile = started = 0
     for instruction in reversed(graph.instructions):
-        if _is_barrier(instruction):
+        if is_barrier(instruction):
             meanwhile = started = 0
         work = _work(instruction)
         if work and _may_wait(instruction, users) and started + work <= meanwhile:
