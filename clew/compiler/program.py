@@ -35,6 +35,8 @@ from clew.compiler.graph import (
     Value,
     values_in,
 )
+from clew.compiler.native.layouts import memory_order
+from clew.compiler.native.segments import Check, Item, Segment, segmented
 from clew.core.inplace import run_inplace
 from clew.core.node import restore
 from clew.core.op import Op
@@ -44,6 +46,7 @@ from clew.core.tensor import Tensor, wrap
 from clew.kernels.compiled.copies import copy_into
 from clew.kernels.compiled.threaded_ufuncs import threaded
 
+_BYTES = np.dtype(np.uint8)
 # Instructions that run code which may look at grad mode.
 _IN_GRAD_MODE = frozenset({BACKWARD, CALL, COMPUTE, DRAW, WRITE})
 
@@ -66,7 +69,9 @@ class Program:
         self.names: dict[str, Any] = {}
         self.lines: list[str] = []
         self._by_id: dict[int, str] = {}
-        self._last_use = last_uses(graph)
+        # A clock needs instructions one by one.
+        self.items: list[Item] = list(graph.instructions) if timed else segmented(graph)
+        self._last_use = last_uses(self.items, graph.results)
         self._loaded: set[Value] = set()
         self._emit()
         self.source = "\n".join(self.lines)
@@ -88,9 +93,13 @@ class Program:
         self.lines.append("def run(inputs, given):")
         graph = self.graph
         grad_enabled = False
-        for place, instruction in enumerate(graph.instructions):
+        for place, instruction in enumerate(self.items):
             for value in instruction.reads():
                 self._load(value)
+            if isinstance(instruction, Segment | Check):
+                self._native(instruction)
+                self._free(instruction, place)
+                continue
             if instruction.kind in _IN_GRAD_MODE and instruction.grad_enabled != grad_enabled:
                 grad_enabled = instruction.grad_enabled
                 self._line(f"{self.name(local, 'local')}.state.grad_enabled = {grad_enabled}")
@@ -128,7 +137,7 @@ class Program:
             text = self.name(value.source, "constant")
         self._line(f"v{value.number} = {text}")
 
-    def _free(self, instruction: Instruction, place: int) -> None:
+    def _free(self, instruction: Item, place: int) -> None:
         done = {
             f"v{value.number}"
             for value in (*instruction.reads(), *[v for v in instruction.outputs if v is not None])
@@ -190,6 +199,42 @@ class Program:
         else:
             assert kind == CALL
             self._line(f"{self.name(instruction.detail, 'call')}()")
+
+    def _native(self, item: Segment | Check) -> None:
+        """A call of a command list, with memory for its results; or what is checked after it."""
+        if isinstance(item, Check):
+            arguments = ", ".join(self.text(each) for each in item.arguments)
+            self._line(f"if {item.wrong}: {self.name(item.function, 'check')}({arguments})")
+            return
+        empty, operands = self.name(np.empty, "empty"), [self._placed(v) for v in item.inputs]
+        for out in item.outputs:
+            order = memory_order(out)
+            assert order is not None
+            shape = tuple(out.shape[dim] for dim in order)
+            made = f"{empty}({shape!r}, {self.name(out.dtype, 'dtype')})"
+            if order != sorted(order):
+                inverse = tuple(order.index(dim) for dim in range(len(order)))
+                made += f".transpose({inverse!r})"
+            self._line(f"v{out.number} = {made}")
+            operands.append(f"v{out.number}")
+        operands.append(f"{empty}({item.arena_size}, {self.name(_BYTES, 'dtype')})")
+        operands += [self.name(each, "constant") for each in item.constants]
+        for place, dtype in enumerate(item.wrong):
+            self._line(f"wrong{item.number}_{place} = {empty}((), {self.name(dtype, 'dtype')})")
+            operands.append(f"wrong{item.number}_{place}")
+        run = self.name(item.commands.run, "run")
+        self._line(f"{run}(({''.join(f'{each}, ' for each in operands)}))")
+
+    def _placed(self, value: Value) -> str:
+        """An operand of a segment, in memory as it was captured.
+
+        Other values may lie in memory in another order: a gradient that comes from outside does.
+        """
+        name = f"v{value.number}"
+        if value.kind not in (INPUT, COMPUTED) or not value.shape:
+            return name
+        strides, relaid = self.name(value.strides, "strides"), self.name(with_strides, "relaid")
+        return f"({name} if {name}.strides == {strides} else {relaid}({name}, {strides}))"
 
     def _assign(self, instruction: Instruction, call: str, many: bool) -> None:
         outs = ["_" if out is None else f"v{out.number}" for out in instruction.outputs]
@@ -295,14 +340,14 @@ def _only(instruction: Instruction) -> int:
     return out.number
 
 
-def last_uses(graph: Graph) -> dict[Value, int]:
+def last_uses(items: Sequence[Item], results: Sequence[Value]) -> dict[Value, int]:
     """The last instruction that needs each value's memory; results are needed for good."""
     last: dict[Value, int] = {}
-    for place, instruction in enumerate(graph.instructions):
-        for value in instruction.reads():
+    for place, item in enumerate(items):
+        for value in item.reads():
             last[value] = place
-    for value in graph.results:
-        last[value] = len(graph.instructions)
+    for value in results:
+        last[value] = len(items)
     return last
 
 
@@ -319,6 +364,16 @@ def written(op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> None:
     """The in-place form of an operation."""
     tensors = tuple([wrap(each) if type(each) is np.ndarray else each for each in inputs])
     run_inplace(local.state, op, tensors, params)
+
+
+def with_strides(array: np.ndarray, strides: tuple[int, ...]) -> np.ndarray:
+    """The same elements in memory with other strides: those of an array that was captured."""
+    # As much memory as is between the first element and the last.
+    spans = zip(array.shape, strides, strict=True)
+    nbytes = array.itemsize + sum((length - 1) * stride for length, stride in spans)
+    result = np.ndarray(array.shape, array.dtype, np.empty(nbytes, np.uint8), 0, strides)
+    result[...] = array
+    return result
 
 
 def store_into(target: np.ndarray, source: np.ndarray) -> None:

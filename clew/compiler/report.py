@@ -64,7 +64,7 @@ def _kernel_lines(instruction: Instruction, with_llvm: bool) -> list[str]:
 
 def peak_bytes(graph: Graph) -> int:
     """The most memory that computed values take at one time, views not counted."""
-    last = last_uses(graph)
+    last = last_uses(graph.instructions, graph.results)
     until: dict[Value, int] = {}
     for value, place in last.items():
         root = value.alias

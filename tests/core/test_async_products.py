@@ -54,7 +54,7 @@ def test_the_same_bits(two_threads: None, m: int, k: int, n: int, dtype: Any) ->
 def test_more_than_may_wait(two_threads: None) -> None:
     """Where there is no place left, the caller makes the product."""
     a, b = _matrices(64, 256, 64, np.float32)
-    kernel = products._ASYNC_PRODUCT.specialize(a)
+    kernel = products.ASYNC_PRODUCT.specialize(a)
     made = [kernel(a, b) for _ in range(300)]
     jit.machine().thread_pool.wait_for_jobs()
     assert all(each.tobytes() == products.product(a, b).tobytes() for each in made)

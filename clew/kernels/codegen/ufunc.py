@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -167,6 +167,16 @@ class Kernel:
         program = self.program(index)
         key = f"{type(self).__name__} {self.name} {self.options()}\n{program}"
         return jit.machine().function(key, lambda: self.module(program), self.name)
+
+    def loop(self, dtypes: Sequence[np.dtype]) -> tuple[int, int] | None:
+        """The address of the loop for operands of these dtypes, and its data; None if it has none.
+
+        As `numpy_capi.ufunc_loop` for NumPy's own ufuncs.
+        """
+        for index, (inputs, outputs) in enumerate(self.signatures):
+            if [self.dtypes[each] for each in (*inputs, *outputs)] == list(dtypes):
+                return self.compile(index), 0
+        return None
 
     def options(self) -> str:
         """What the module depends on besides the program, for the key of the code cache."""

@@ -21,13 +21,12 @@ from clew.kernels.codegen.ir import F32, F64, Program
 from clew.kernels.codegen.loops import GRAIN, LEAST_GRAIN, ElementwiseLoop, end_module, run_tasks
 from clew.kernels.codegen.tracing import trace
 from clew.kernels.runtime import jit
+from clew.kernels.runtime.numpy_capi import DATA_OFFSET
 
 Array = np.ndarray
 Group = tuple[Array, ...]
 TYPES = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
 _TYPECODE = {F32: "f", F64: "d"}
-# The offset of the data pointer in an array object: after the header of all Python objects.
-DATA_OFFSET = object.__basicsize__
 
 
 class ForeachKernel:

@@ -43,9 +43,9 @@ class Product(Kernel):
         return gemm.gemm.functions(("float", "double")[index])[self.name]
 
 
-_PRODUCT = Product("product")
-_AFFINE = Product("affine", bias=True)
-_ASYNC_PRODUCT = Product("async_product")
+PRODUCT = Product("product")
+AFFINE = Product("affine", bias=True)
+ASYNC_PRODUCT = Product("async_product")
 
 # The operands and results of asynchronous products, which keeps their memory alive.
 PendingProducts = list[tuple[Array, Array, Array]]
@@ -54,7 +54,8 @@ PendingProducts = list[tuple[Array, Array, Array]]
 _wait: Callable[[], None]
 
 
-def _uses_gemm(m: int, n: int, k: int) -> bool:
+def uses_gemm(m: int, n: int, k: int) -> bool:
+    """Whether a product is large enough for the compiled GEMM; BLAS is quicker for others."""
     work = m * n * k
     if work < _MIN_WORK:
         return False
@@ -62,13 +63,18 @@ def _uses_gemm(m: int, n: int, k: int) -> bool:
     return least >= _NARROW or (work >= _MIN_WORK_NARROW and least >= _VERY_NARROW)
 
 
+def may_be_async(m: int, n: int, k: int) -> bool:
+    """Whether a product is small enough for one worker."""
+    return m * n * k <= (_MAX_ASYNC_WORK if jit.threads() > 2 else _MAX_ASYNC_WORK_OF_ONE)
+
+
 def product(a: Array, b: Array) -> Array:
     """a @ b of matrices or vectors; floats of 32 or 64 bits, or complex."""
     if a.ndim == b.ndim == 2:
         m, k = a.shape
         n = b.shape[1]
-        if _uses_gemm(m, n, k) and a.dtype is b.dtype:
-            kernel = _PRODUCT.specialize(a)
+        if uses_gemm(m, n, k) and a.dtype is b.dtype:
+            kernel = PRODUCT.specialize(a)
             if kernel is not None:
                 result: Array = kernel(a, b)
                 return result
@@ -91,10 +97,9 @@ def async_product(a: Array, b: Array, pending: PendingProducts) -> Array:
     global _wait
     m, k = a.shape
     n = b.shape[1]
-    if _uses_gemm(m, n, k) and a.dtype is b.dtype:
-        kernel = _ASYNC_PRODUCT.specialize(a)
-        most = _MAX_ASYNC_WORK if jit.threads() > 2 else _MAX_ASYNC_WORK_OF_ONE
-        if kernel is not None and m * n * k <= most:
+    if uses_gemm(m, n, k) and a.dtype is b.dtype:
+        kernel = ASYNC_PRODUCT.specialize(a)
+        if kernel is not None and may_be_async(m, n, k):
             pool = jit.machine().thread_pool
             if not pool.pending_jobs.value:
                 pending.clear()
@@ -124,8 +129,8 @@ def affine(a: Array, b: Array, bias: Array) -> Array:
     """a @ b + bias, all of one dtype: float32 or float64."""
     m, k = a.shape
     n = b.shape[1]
-    if _uses_gemm(m, n, k):
-        kernel = _AFFINE.specialize(a)
+    if uses_gemm(m, n, k):
+        kernel = AFFINE.specialize(a)
         if kernel is not None:
             result: Array = kernel(a, b, bias)
             return result
@@ -139,7 +144,7 @@ def batch_product(a: Array, b: Array, out: Array | None = None) -> Array:
     m, k = a.shape[-2:]
     n = b.shape[-1]
     if m >= 4 and n >= 4 and m * n * k * math.prod(a.shape[:-2]) >= _MIN_WORK:
-        kernel = _PRODUCT.specialize(a) if a.dtype is b.dtype else None
+        kernel = PRODUCT.specialize(a) if a.dtype is b.dtype else None
         if kernel is not None:
             result: Array = kernel(a, b, out)
             return result
@@ -148,7 +153,7 @@ def batch_product(a: Array, b: Array, out: Array | None = None) -> Array:
 
 def batch_affine(a: Array, b: Array, bias: Array | None) -> Array:
     """a @ b + bias for batches of floats, with a bias for each matrix, or none."""
-    kernel = _AFFINE.specialize(a) if bias is not None and a.dtype is b.dtype else None
+    kernel = AFFINE.specialize(a) if bias is not None and a.dtype is b.dtype else None
     if bias is None or kernel is None or a.shape[-2] * b.size < _MIN_WORK:
         product = batch_product(a, b)
         return product if bias is None else product + bias[..., None, :]
@@ -187,7 +192,7 @@ class Panels:
         uses_panels = (
             self.panels is not None and len(rows) >= _VERY_NARROW and out.flags.c_contiguous
         )
-        kernel = _PRODUCT.specialize(rows) if uses_panels else None
+        kernel = PRODUCT.specialize(rows) if uses_panels else None
         if kernel is None:
             return batch_product(rows, self.matrix, out)
         out_panels = out.reshape(len(rows), -1, PANEL).swapaxes(0, 1)
@@ -198,7 +203,7 @@ class Panels:
         """rows @ matrix, in groups of columns: `out` has the shape (group, row, column)."""
         groups, count, size = out.shape
         panels = self.panels if count >= _VERY_NARROW and size % PANEL == 0 else None
-        kernel = None if panels is None else _PRODUCT.specialize(rows)
+        kernel = None if panels is None else PRODUCT.specialize(rows)
         if panels is None or kernel is None:
             out[...] = batch_product(rows, self.matrix).reshape(count, groups, size).swapaxes(0, 1)
             return out

@@ -5,11 +5,18 @@ from typing import TYPE_CHECKING
 from clew.aliasing import on_request
 
 if TYPE_CHECKING:
-    from clew.kernels.runtime import async_jobs, object_loader, optimization_levels, thread_pool
+    from clew.kernels.runtime import (
+        async_jobs,
+        command_interpreter,
+        object_loader,
+        optimization_levels,
+        thread_pool,
+    )
 
 # Imported when they are first asked for, so that `import clew` is quick.
 __all__ = [
     "async_jobs",
+    "command_interpreter",
     "object_loader",
     "optimization_levels",
     "thread_pool",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import os
 import sys
@@ -40,6 +41,8 @@ class Machine:
         self.loaded: dict[tuple[str, tuple[str, ...]], dict[str, int]] = {}
         self.thread_pool: runtime.thread_pool.ThreadPool
         self.requests: lazy_compilation.Requests
+        # Runs a command list: takes a tuple of arrays, and the address of the list.
+        self.run_commands: Any
         # The tables that compiled code reads: they live as long as it does.
         self.tables: list[LazyTable] = []
 
@@ -186,16 +189,23 @@ def _make_machine() -> None:
         return
     machine = Machine()
     thread_pool = runtime.thread_pool
-    parts = (lazy_compilation, thread_pool, runtime.async_jobs, aligned_allocator)
+    parts = (
+        lazy_compilation, thread_pool, runtime.async_jobs, aligned_allocator,
+        runtime.command_interpreter,
+    )  # fmt: skip
     code = machine.cached_code("runtime", lambda: _join_modules(*(part.source() for part in parts)))
     for_kernels = ("clew_parallel_for", "clew_submit_job", *lazy_compilation.FOR_KERNELS)
     for_python = (
-        runtime.thread_pool.FOR_PYTHON + lazy_compilation.FOR_PYTHON + aligned_allocator.FUNCTIONS
-    )
+        thread_pool.FOR_PYTHON + lazy_compilation.FOR_PYTHON + aligned_allocator.FUNCTIONS
+        + runtime.command_interpreter.FOR_PYTHON
+    )  # fmt: skip
     names = for_kernels + for_python
     address = dict(zip(names, machine.load(code, *names), strict=True))
     for name in for_kernels:
         machine.define_symbol(name, address[name])
+    machine.run_commands = ctypes.CFUNCTYPE(None, ctypes.py_object, ctypes.c_void_p)(
+        address["clew_run_commands"]
+    )
     machine.requests = lazy_compilation.Requests(address)
     compiler.attach(machine.requests)
     machine.thread_pool = thread_pool.ThreadPool(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 # Where an array has the address of its first element: after the header that all objects have.
-_DATA = object.__basicsize__
+DATA_OFFSET = object.__basicsize__
 _word_at = ctypes.c_size_t.from_address
 
 
@@ -24,4 +25,33 @@ def address_of(array: np.ndarray) -> int:
 
     `array.ctypes.data` and `array.__array_interface__` take more than ten times as long.
     """
-    return _word_at(id(array) + _DATA).value
+    return _word_at(id(array) + DATA_OFFSET).value
+
+
+class _UfuncObject(ctypes.Structure):
+    """The head of NumPy's `PyUFuncObject`, which is part of its stable interface."""
+
+    _fields_ = (
+        ("header", ctypes.c_byte * object.__basicsize__),
+        ("nin", ctypes.c_int), ("nout", ctypes.c_int), ("nargs", ctypes.c_int),
+        ("identity", ctypes.c_int),
+        ("functions", ctypes.POINTER(ctypes.c_void_p)),
+        ("data", ctypes.POINTER(ctypes.c_void_p)),
+        ("ntypes", ctypes.c_int), ("reserved1", ctypes.c_int),
+        ("name", ctypes.c_char_p),
+        ("types", ctypes.POINTER(ctypes.c_byte)),
+    )  # fmt: skip
+
+
+def ufunc_loop(ufunc: np.ufunc, dtypes: Sequence[np.dtype]) -> tuple[int, int] | None:
+    """The loop of a ufunc for operands of these dtypes, and what it takes as data; or None."""
+    head = _UfuncObject.from_address(id(ufunc))
+    wanted = [dtype.num for dtype in dtypes]
+    if len(wanted) != head.nargs:
+        return None
+    for index in range(head.ntypes):
+        start = index * head.nargs
+        if [head.types[start + each] for each in range(head.nargs)] == wanted:
+            function = head.functions[index]
+            return None if function is None else (function, head.data[index] or 0)
+    return None

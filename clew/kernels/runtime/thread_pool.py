@@ -298,6 +298,7 @@ class ThreadPool:
         self._worker = worker
         # Runs the asynchronous jobs that are left, and waits for those that have begun.
         self.wait_for_jobs = ctypes.CFUNCTYPE(None)(wait)
+        self.wait_address = wait
         # How many asynchronous jobs are not finished.
         self.pending_jobs = ctypes.c_int64.from_address(pending)
         self._set_workers = ctypes.CFUNCTYPE(None, ctypes.c_int32)(set_workers)

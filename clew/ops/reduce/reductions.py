@@ -30,7 +30,7 @@ Dims = tuple[int, ...]
 DimArgument = int | Dims | list[int] | None
 
 # Below this many elements the order of additions does not matter.
-_SHORT = 4096
+SHORT = 4096
 _add_all: Any = np.add.reduce
 
 
@@ -88,7 +88,7 @@ def add_up(array: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
 
     Low-precision floats give a float32.
     """
-    if array.size > _SHORT and dims:
+    if array.size > SHORT and dims:
         total = reduce.sum_over(array, dims, keepdim)
         if total is not None:
             return total
@@ -211,7 +211,7 @@ def _partial(input: Tensor, op: Op, dims: Dims, keepdim: bool) -> Tensor | None:
     dtype = array.dtype
     if (dtype is not F32 and dtype is not F64) or not array.size or state.intercept is not None:
         return None
-    if array.size > _SHORT:
+    if array.size > SHORT:
         total: Any = reduce.sum_over(array, dims, keepdim)
     else:
         total = np.asarray(_add_all(array, dims, None, None, keepdim))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import clew
 from clew.kernels.gemm import gemm as native
-from clew.kernels.gemm.products import _AFFINE, _PRODUCT, Product, affine, batch_product, product
+from clew.kernels.gemm.products import AFFINE, PRODUCT, Product, affine, batch_product, product
 
 Array = np.ndarray
 # Bounds for the error of a sum of k products of numbers from a normal distribution.
@@ -56,9 +56,9 @@ def test_products_of_matrices_in_any_layout(shape: tuple[int, int, int], kind: s
         a, b = matrix(rng, m, k, first, kind), matrix(rng, k, n, second, kind)
         out = matrix(rng, m, n, third, kind)
         out[...] = np.nan
-        check(_PRODUCT, a, b, out=out)
+        check(PRODUCT, a, b, out=out)
         out[...] = np.nan
-        check(_AFFINE, a, b, rng.standard_normal(n).astype(kind), out=out)
+        check(AFFINE, a, b, rng.standard_normal(n).astype(kind), out=out)
 
 
 @settings(max_examples=60, deadline=None)
@@ -70,9 +70,9 @@ def test_products_of_any_shape(data: st.DataObject) -> None:
     rng = np.random.default_rng(m * 7 + k * 3 + n)
     a = matrix(rng, m, k, data.draw(layout), "f")
     b = matrix(rng, k, n, data.draw(layout), "f")
-    check(_PRODUCT, a, b)
+    check(PRODUCT, a, b)
     row = np.broadcast_to(rng.standard_normal(1).astype("f"), (n,))
-    check(_AFFINE, a, b, row)
+    check(AFFINE, a, b, row)
 
 
 def test_batches_broadcast() -> None:
@@ -80,15 +80,15 @@ def test_batches_broadcast() -> None:
     a = rng.standard_normal((3, 1, 40, 30)).astype("f")
     b = rng.standard_normal((4, 50, 30)).astype("f").swapaxes(1, 2)
     assert np.allclose(batch_product(a, b), np.matmul(a, b), atol=1e-4)
-    assert np.allclose(_PRODUCT.specialize(a)(a, b), np.matmul(a, b), atol=1e-4)
+    assert np.allclose(PRODUCT.specialize(a)(a, b), np.matmul(a, b), atol=1e-4)
 
 
 @pytest.mark.parametrize("shape", [(0, 5, 7), (5, 0, 7), (5, 7, 0)], ids=str)
 def test_empty_matrices(shape: tuple[int, int, int]) -> None:
     m, k, n = shape
     a, b, row = np.ones((m, k), "f"), np.ones((k, n), "f"), np.arange(n, dtype="f")
-    assert np.array_equal(_PRODUCT.specialize(a)(a, b), a @ b)
-    assert np.array_equal(_AFFINE.specialize(a)(a, b, row), a @ b + row)
+    assert np.array_equal(PRODUCT.specialize(a)(a, b), a @ b)
+    assert np.array_equal(AFFINE.specialize(a)(a, b, row), a @ b + row)
 
 
 @pytest.mark.parametrize("layout", ["rows", "columns"])
@@ -96,7 +96,7 @@ def test_nan_and_infinity_stay_in_their_row(layout: str) -> None:
     rng = np.random.default_rng(2)
     a, b = matrix(rng, 70, 90, layout, "f"), matrix(rng, 90, 75, "rows", "f")
     a[33, 44], a[50, 3] = np.nan, np.inf
-    result = _PRODUCT.specialize(a)(a, b)
+    result = PRODUCT.specialize(a)(a, b)
     assert np.isnan(result[33]).all()
     assert np.isinf(result[50]).all()
     assert np.isfinite(np.delete(result, [33, 50], axis=0)).all()

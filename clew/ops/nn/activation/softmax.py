@@ -49,24 +49,24 @@ def _like(result: Array, original: Array) -> Array:
 
 
 @over_rows("softmax", "(n)->(n)", cost=6)
-def _SOFTMAX_KERNEL(x: Any) -> Any:
+def SOFTMAX_KERNEL(x: Any) -> Any:
     weights = (x - x.row_max()).exp_of_negative().materialize()
     return weights * (1.0 / weights.row_sum())
 
 
 @over_rows("softmax_backward", "(n),(n)->(n)", cost=2)
-def _SOFTMAX_BACKWARD_KERNEL(g: Any, y: Any) -> Any:
+def SOFTMAX_BACKWARD_KERNEL(g: Any, y: Any) -> Any:
     return (g - (g * y).row_sum()) * y
 
 
 @over_rows("log_softmax", "(n)->(n)", cost=4)
-def _LOG_SOFTMAX_KERNEL(x: Any) -> Any:
+def LOG_SOFTMAX_KERNEL(x: Any) -> Any:
     shifted = x - x.row_max()
     return shifted - shifted.exp_of_negative().row_sum().log()
 
 
 @over_rows("log_softmax_backward", "(n),(n)->(n)", cost=4)
-def _LOG_SOFTMAX_BACKWARD_KERNEL(g: Any, y: Any) -> Any:
+def LOG_SOFTMAX_BACKWARD_KERNEL(g: Any, y: Any) -> Any:
     return g - y.exp() * g.row_sum()
 
 
@@ -74,8 +74,8 @@ def _LOG_SOFTMAX_BACKWARD_KERNEL(g: Any, y: Any) -> Any:
 _ACROSS = {
     kernel: across(kernel)
     for kernel in (
-        _SOFTMAX_KERNEL, _SOFTMAX_BACKWARD_KERNEL, _LOG_SOFTMAX_KERNEL,
-        _LOG_SOFTMAX_BACKWARD_KERNEL,
+        SOFTMAX_KERNEL, SOFTMAX_BACKWARD_KERNEL, LOG_SOFTMAX_KERNEL,
+        LOG_SOFTMAX_BACKWARD_KERNEL,
     )
 }  # fmt: skip
 
@@ -100,7 +100,7 @@ def _softmax(self: Array, *, dim: int) -> Array:
     if not self.size:
         return np.empty_like(self)
     self = row_by_row(self)
-    compiled = _run(_SOFTMAX_KERNEL, dim, self)
+    compiled = _run(SOFTMAX_KERNEL, dim, self)
     if compiled is not None:
         return compiled
     result = _shifted(self, dim)
@@ -112,7 +112,7 @@ def _softmax(self: Array, *, dim: int) -> Array:
 def _softmax_backward(grad_output: Array, output: Array, *, dim: int) -> Array:
     if not output.size:
         return np.empty_like(output)
-    compiled = _run(_SOFTMAX_BACKWARD_KERNEL, dim, grad_output, output)
+    compiled = _run(SOFTMAX_BACKWARD_KERNEL, dim, grad_output, output)
     if compiled is not None:
         return compiled
     g, y = widened(_vectors(grad_output)), widened(_vectors(output))
@@ -147,7 +147,7 @@ def _log_softmax(self: Array, *, dim: int) -> Array:
     if not self.size:
         return np.empty_like(self)
     self = row_by_row(self)
-    compiled = _run(_LOG_SOFTMAX_KERNEL, dim, self)
+    compiled = _run(LOG_SOFTMAX_KERNEL, dim, self)
     if compiled is not None:
         return compiled
     result = _shifted(self, dim)
@@ -159,7 +159,7 @@ def _log_softmax(self: Array, *, dim: int) -> Array:
 def _log_softmax_backward(grad_output: Array, output: Array, *, dim: int) -> Array:
     if not output.size:
         return np.empty_like(output)
-    compiled = _run(_LOG_SOFTMAX_BACKWARD_KERNEL, dim, grad_output, output)
+    compiled = _run(LOG_SOFTMAX_BACKWARD_KERNEL, dim, grad_output, output)
     if compiled is not None:
         return compiled
     g, y = widened(_vectors(grad_output)), widened(_vectors(output))
@@ -278,8 +278,8 @@ Example:
     >>> clew.log_softmax(clew.tensor([0.0, 100.0]), dim=0)
     tensor([-100.,    0.])
 """
-softmax = _along_rows("softmax", _SOFTMAX_WORDS, SOFTMAX, _SOFTMAX_KERNEL)
-log_softmax = _along_rows("log_softmax", _LOG_SOFTMAX_WORDS, LOG_SOFTMAX, _LOG_SOFTMAX_KERNEL)
+softmax = _along_rows("softmax", _SOFTMAX_WORDS, SOFTMAX, SOFTMAX_KERNEL)
+log_softmax = _along_rows("log_softmax", _LOG_SOFTMAX_WORDS, LOG_SOFTMAX, LOG_SOFTMAX_KERNEL)
 
 
 def functional_softmax(

@@ -29,7 +29,7 @@ Array = np.ndarray
 Shape = tuple[int, ...]
 
 
-def _safe_classes(target: Array, classes: int, ignore_index: int) -> tuple[Array, Array | None]:
+def safe_classes(target: Array, classes: int, ignore_index: int) -> tuple[Array, Array | None]:
     """Targets with the ignored ones replaced by class 0, and which count; None if all do."""
     if target.size and are_below(target, classes):
         counts = target != ignore_index if 0 <= ignore_index < classes else None
@@ -82,7 +82,7 @@ def _nll_loss(
     self: Array, target: Array, weight: Array | None, *, reduction: str, ignore_index: int
 ) -> Array:
     scores, classes = _aligned(self, target)
-    safe, counts = _safe_classes(classes, scores.shape[1], ignore_index)
+    safe, counts = safe_classes(classes, scores.shape[1], ignore_index)
     losses = np.negative(widened(_of_class(scores, safe)))
     loss = _reduced(losses, safe, _class_weights(safe, counts, weight), reduction)
     return loss.astype(self.dtype, copy=False).reshape(target.shape if reduction == "none" else ())
@@ -111,7 +111,7 @@ def _nll_loss_backward(
 ) -> Array:
     result = np.zeros(shape, grad_output.dtype)
     scores, classes = _aligned(result, target)
-    safe, counts = _safe_classes(classes, scores.shape[1], ignore_index)
+    safe, counts = safe_classes(classes, scores.shape[1], ignore_index)
     weights = _class_weights(safe, counts, weight)
     g = np.negative(widened(grad_output))
     if reduction == "mean":
@@ -300,7 +300,7 @@ def _CROSS_ENTROPY_KERNEL(x: Any, target: Any) -> Any:
 def _by_rows(input: Tensor, target: Tensor, reduction: str, ignore_index: int) -> Tensor:
     """log_softmax and nll_loss of a matrix in one kernel; the graph has both, as always."""
     scores, classes = row_by_row(input._array), target._array
-    safe, counts = _safe_classes(classes, scores.shape[1], ignore_index)
+    safe, counts = safe_classes(classes, scores.shape[1], ignore_index)
     scores, losses = _CROSS_ENTROPY_KERNEL.specialize(scores)(scores, safe)
     state, params = local.state, {"reduction": reduction, "ignore_index": ignore_index}
     scored = LOG_SOFTMAX.output(state, (input,), {"dim": 1}, scores)

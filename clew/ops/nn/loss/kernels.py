@@ -28,7 +28,7 @@ def SMOOTH(x: Any, y: Any, border: Any, curvature: Any, slope: Any) -> Any:
 
 
 @elementwise("smooth_difference_derivative", 4, scalars=(2, 3))
-def _SMOOTH_DERIVATIVE(x: Any, y: Any, scale: Any, limit: Any) -> Any:
+def SMOOTH_SLOPE(x: Any, y: Any, scale: Any, limit: Any) -> Any:
     return ((x - y) / scale).clamp(-limit, limit)
 
 
@@ -42,7 +42,7 @@ def _smooth_second_derivative(
 SMOOTH_DERIVATIVE = Row(
     "_smooth_loss_derivative",
     lambda self, target, *, scale, limit: run_kernel(
-        _SMOOTH_DERIVATIVE, self, target, numbers=(scale, limit)
+        SMOOTH_SLOPE, self, target, numbers=(scale, limit)
     ),
     grads={
         "self": _smooth_second_derivative,

@@ -1,0 +1,1 @@
+"""Native segments: neighbouring instructions as one call of compiled code."""
