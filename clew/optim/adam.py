@@ -45,9 +45,8 @@ def _AMSGRAD_KERNEL(
     return param * kept + mean / (highest.sqrt() + eps) * scale, mean, square, highest
 
 
-def _numbers(state: State, options: Options) -> tuple[float, ...]:
+def _numbers(step: float, options: Options) -> tuple[float, ...]:
     beta1, beta2 = options["betas"]
-    step = count_step(state)
     missing = (1 - beta2**step) ** 0.5
     scale = -options["lr"] * missing / (1 - beta1**step)
     return *moments.numbers(options), options["eps"] * missing, scale
@@ -56,7 +55,7 @@ def _numbers(state: State, options: Options) -> tuple[float, ...]:
 def _numbers_unless(amsgrad: bool) -> Callable[[State, Options], tuple[float, ...] | None]:
     """None where the other kernel is meant: a group's option may change between steps."""
     return lambda state, options: (
-        None if bool(options["amsgrad"]) is amsgrad else _numbers(state, options)
+        None if bool(options["amsgrad"]) is amsgrad else _numbers(count_step(state), options)
     )
 
 
@@ -90,9 +89,12 @@ class Adam(ParameterwiseOptimizer):
     """
 
     _fused = (
-        Fused(_KERNEL, moments.REMEMBERED, _numbers_unless(amsgrad=True)),
+        Fused(_KERNEL, moments.REMEMBERED, _numbers_unless(amsgrad=True), _numbers),
         Fused(
-            _AMSGRAD_KERNEL, (*moments.REMEMBERED, "max_exp_avg_sq"), _numbers_unless(amsgrad=False)
+            _AMSGRAD_KERNEL,
+            (*moments.REMEMBERED, "max_exp_avg_sq"),
+            _numbers_unless(amsgrad=False),
+            _numbers,
         ),
     )
 

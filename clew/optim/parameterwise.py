@@ -19,6 +19,7 @@ from clew.kernels.compiled.foreach import TYPES, ForeachKernel, Group
 from clew.ops.create.from_data import scalar_tensor
 from clew.ops.pointwise.complex import view_as_real
 from clew.optim.optimizer import Optimizer, _use_grad_for_differentiable
+from clew.optim.step_plan import StepPlan, Updated, planned
 from clew.source import Place, user_where
 
 State = dict[str, Any]
@@ -31,7 +32,8 @@ class Fused:
 
     The kernel takes the parameter, the gradient, what is remembered, and numbers; it gives the new
     parameter and the new memories. `numbers` computes the numbers, or says None where the options
-    ask for more than the kernel does.
+    ask for more than the kernel does. Where they follow from the number of the step and the options
+    alone, `of_step` computes them, too.
     """
 
     def __init__(
@@ -39,10 +41,21 @@ class Fused:
         kernel: ForeachKernel,
         remembered: tuple[str, ...],
         numbers: Callable[[State, Options], tuple[float, ...] | None],
+        of_step: Callable[[float, Options], tuple[float, ...]] | None = None,
     ) -> None:
         self.kernel = kernel
         self.remembered = remembered
         self.numbers = numbers
+        self.of_step = of_step
+
+    def numbers_of(self, states: list[State], options: Options) -> list[tuple[float, ...]]:
+        """The numbers of some parameters, where the options are known to be for the kernel."""
+        if self.of_step is None:
+            numbers = [self.numbers(state, options) for state in states]
+            return [each for each in numbers if each is not None]
+        steps = [count_step(state) for state in states]
+        made = {step: self.of_step(step, options) for step in set(steps)}
+        return [made[step] for step in steps]
 
     def plan(
         self, param: Tensor, grad: Tensor, state: State, options: Options, updates: Updates
@@ -108,6 +121,9 @@ class ParameterwiseOptimizer(Optimizer):
     # it works on among what is remembered does it.
     _fused: tuple[Fused, ...] = ()
 
+    # What the last step was, for the next one.
+    _plan: StepPlan | None = None
+
     # Formulas with squares or signs act on real and imaginary parts one by one.
     _complex_as_real = True
 
@@ -128,12 +144,18 @@ class ParameterwiseOptimizer(Optimizer):
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        writer = f"{type(self).__name__} optimizer"
+        writer, where = f"{type(self).__name__} optimizer", user_where()
         skipped = self._unscale()
-        states, updates = self.state, Updates(user_where())
+        if self._plan is not None and not skipped and self._plan.run(self, writer, where):
+            return loss
+        self._plan = None
+        states, updates = self.state, Updates(where)
+        updated: list[Updated] = []
+        all_options: list[Options] = []
         try:
-            for group in self.param_groups:
+            for number, group in enumerate(self.param_groups):
                 options = plain_options(group)
+                all_options.append(options)
                 for param in group["params"]:
                     grad = param.grad
                     if grad is None:
@@ -146,12 +168,16 @@ class ParameterwiseOptimizer(Optimizer):
                             states[param] = state
                     if skipped and group.get("fused"):
                         continue
-                    update_one(type(self), param, grad, state, options, updates)
+                    fused = update_one(type(self), param, grad, state, options, updates)
+                    if fused is not None:
+                        updated.append((number, param, state, fused))
                     # The error of a backward that comes too late then says what to do.
                     param._storage.writer = writer
         finally:
             # After an error, too: the steps of those before it have been counted.
             updates.run()
+        if updated:
+            self._plan = planned(self.param_groups, all_options, updated)
         return loss
 
     def _unscale(self) -> bool:
@@ -183,8 +209,11 @@ def update_one(
     state: State,
     options: Options,
     updates: Updates,
-) -> None:
-    """One update of one parameter, whatever its dtype; done now or when `updates` run."""
+) -> Fused | None:
+    """One update of one parameter, whatever its dtype; done now or when `updates` run.
+
+    Gives the kernel that alone does it, if one does.
+    """
     if options.get("maximize"):
         grad = -grad
     if options.get("differentiable"):
@@ -193,11 +222,12 @@ def update_one(
     if kind._complex_as_real and param._array.dtype.kind in "cW":
         real_state = {k: _as_real(v) for k, v in state.items()}
         kind._update(view_as_real(param), view_as_real(grad), real_state, options)
-        return
+        return None
     for fused in kind._fused:
         if fused.plan(param, grad, state, options, updates):
-            return
+            return None if options.get("maximize") else fused
     kind._update(param, grad, state, options)
+    return None
 
 
 def _as_real(value: Any) -> Any:

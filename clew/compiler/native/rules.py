@@ -48,15 +48,15 @@ def lowered(instruction: Instruction, roots: Roots) -> Calls:
         raise Declined("random numbers")
     outs = [None if out is None else layout_of(out) for out in instruction.outputs]
     if kind == FUSED:
-        operands = [layout_of(each) for each in instruction.inputs]
-        c.call(instruction.detail.kernel, *operands, *_present(outs))
+        c.call(instruction.detail.kernel, *map(layout_of, instruction.inputs), *_present(outs))
     elif kind == STORE:
         target, source = map(layout_of, instruction.inputs)
         _copy(c, [target], source)
     elif kind == CALL and instruction.detail is finish_products:
         c.function("wait", jit.machine().thread_pool.wait_address)
     elif kind == COMPUTE and instruction.detail is start_product:
-        _product(c, _present(outs), *map(layout_of, instruction.inputs), may_wait=True)
+        a, b = map(layout_of, instruction.inputs)
+        _product(c, _present(outs), a, b, may_wait=True)
     elif kind == COMPUTE and instruction.detail is np.copy:
         _copy(c, _present(outs), layout_of(instruction.inputs[0]))
     elif kind == COMPUTE and instruction.name in FORWARD:
@@ -299,6 +299,7 @@ def _nll_loss_gradient(
     rows, classes = _rows_of_classes(scores, target, weight, reduction)
     out, *others = outs
     _require(out is not None and not any(others), "other gradients")
+    assert out is not None
     dtype, ignored = scores.dtype, c.constant(ignore_index, _INT64)
     count = c.constant(1.0, dtype)
     if reduction == "mean":

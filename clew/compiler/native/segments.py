@@ -44,17 +44,13 @@ _FEWEST_CALLS = 2
 class Check:
     """After a segment: a function that raises, unless a number that was computed is zero."""
 
-    def __init__(
-        self, wrong: str, function: Callable[..., Any], arguments: tuple[Any, ...]
-    ) -> None:
+    outputs: tuple[Value | None, ...] = ()
+
+    def __init__(self, wrong: str, function: Callable[..., Any], given: tuple[Any, ...]) -> None:
         # The name of the number in the program's text.
         self.wrong = wrong
         self.function = function
-        self.arguments = tuple(
-            each.value if isinstance(each, Layout) else each for each in arguments
-        )
-
-    outputs: tuple[Value | None, ...] = ()
+        self.arguments = [each.value if isinstance(each, Layout) else each for each in given]
 
     def reads(self) -> list[Value]:
         return [each for each in self.arguments if isinstance(each, Value)]

@@ -209,49 +209,71 @@ def inline(graph: Graph, clusters: list[Cluster]) -> None:
 
     Dear ones (exponentials, say) are loaded: computing them takes longer.
     """
-    written = {v.alias for each in graph.instructions for v in each.writes()}
-    calls = [place for place, each in enumerate(graph.instructions) if is_barrier(each)]
-    place_of = {out: place for place, each in enumerate(graph.instructions) for out in each.outputs}
-    maker = {
-        out: member
-        for cluster in clusters
-        for member in cluster.members
-        for out in member.outputs
-        if out is not None
-    }
+    inlining = _Inlining(graph, clusters)
+    for cluster in clusters:
+        inlining.extend(cluster)
 
-    def is_safe(member: Instruction, last: int) -> bool:
+
+class _Inlining:
+    def __init__(self, graph: Graph, clusters: list[Cluster]) -> None:
+        self.written = {v.alias for each in graph.instructions for v in each.writes()}
+        places = list(enumerate(graph.instructions))
+        self.calls = [place for place, each in places if is_barrier(each)]
+        self.place_of = {out: place for place, each in places for out in each.outputs}
+        self.maker = {
+            out: member
+            for cluster in clusters
+            for member in cluster.members
+            for out in member.outputs
+            if out is not None
+        }
+
+    def extend(self, cluster: Cluster) -> None:
+        """Put copies of instructions before those of a cluster, instead of loads."""
+        last = max(self._place(member) for member in cluster.members)
+        copies: list[Instruction] = []
+        loads = {value for value in cluster.inputs() if value.shape == cluster.shape}
+        while len(copies) + len(cluster.members) < MOST_MEMBERS:
+            value = self._replaceable(cluster, loads, last)
+            if value is None:
+                break
+            copies.append(self.maker[value])
+            loads = _without(loads, value, self.maker[value], cluster)
+        if copies:
+            members, cluster.members = cluster.members, []
+            for member in (*sorted(copies, key=self._place), *members):
+                cluster.add(member)
+
+    def _place(self, member: Instruction) -> int:
+        return self.place_of[member.outputs[0]]
+
+    def _replaceable(self, cluster: Cluster, loads: set[Value], last: int) -> Value | None:
+        """A value that is as well computed as loaded, the latest first."""
+        made = (loads & self.maker.keys()) - cluster.made
+        for value in sorted(made, key=self.place_of.__getitem__, reverse=True):
+            member = self.maker[value]
+            if (
+                fusible(member) is cluster.dtype
+                and len(_without(loads, value, member, cluster)) <= len(loads)
+                and operations(member) <= MOST_RECOMPUTED
+                and self._is_safe(member, last)
+            ):
+                return value
+        return None
+
+    def _is_safe(self, member: Instruction, last: int) -> bool:
         """Whether the operands of an instruction are still the same at a later place."""
         # A call of Python may write to state.
-        has_calls = any(place_of[member.outputs[0]] < call < last for call in calls)
+        has_calls = any(self._place(member) < call < last for call in self.calls)
         return all(
-            value.alias not in written and not (has_calls and _is_state(value))
+            value.alias not in self.written and not (has_calls and _is_state(value))
             for value in member.reads()
         )
 
-    for cluster in clusters:
-        last = max(place_of[out] for member in cluster.members for out in member.outputs)
-        copies: dict[Instruction, None] = {}
-        loads = {value for value in cluster.inputs() if value.shape == cluster.shape}
-        while len(copies) + len(cluster.members) < MOST_MEMBERS:
-            best = None
-            for value in sorted(loads & maker.keys(), key=place_of.__getitem__, reverse=True):
-                member = maker[value]
-                more = {each for each in member.reads() if each.shape == cluster.shape}
-                fits = fusible(member) is cluster.dtype and value not in cluster.made
-                if fits and len(loads - {value} | more) <= len(loads):
-                    if operations(member) <= MOST_RECOMPUTED and is_safe(member, last):
-                        best = value, member, more
-                        break
-            if best is None:
-                break
-            value, member, more = best
-            loads = loads - {value} | more
-            copies[member] = None
-        if copies:
-            members, cluster.members = cluster.members, []
-            for member in (*sorted(copies, key=lambda each: place_of[each.outputs[0]]), *members):
-                cluster.add(member)
+
+def _without(loads: set[Value], value: Value, member: Instruction, cluster: Cluster) -> set[Value]:
+    """What is loaded instead, where a value is computed."""
+    return (loads - {value}) | {each for each in member.reads() if each.shape == cluster.shape}
 
 
 def _is_state(value: Value) -> bool:

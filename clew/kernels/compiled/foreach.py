@@ -26,7 +26,7 @@ from clew.kernels.runtime.numpy_capi import DATA_OFFSET
 Array = np.ndarray
 Group = tuple[Array, ...]
 TYPES = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
-_TYPECODE = {F32: "f", F64: "d"}
+TYPECODE = {F32: "f", F64: "d"}
 
 
 class ForeachKernel:
@@ -59,7 +59,7 @@ class ForeachKernel:
             total += size
             words.append(size)
             words += map(id, group)
-        table, values = array("q", words), array(_TYPECODE[dtype], scalars)
+        table, values = array("q", words), array(TYPECODE[dtype], scalars)
         run = self.compiled(dtype)
         run(table.buffer_info()[0], len(groups), values.buffer_info()[0], total)
         for group, contiguous in copies:
