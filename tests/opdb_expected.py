@@ -25,23 +25,6 @@ DEPARTURES: dict[tuple[str, str, str], str] = {
         "complex128",
     ): "torch's gradient of the input is that of the overwritten elements instead of the others",
     (
-        "nn.functional.batch_norm",
-        "forward",
-        "bfloat16",
-    ): "mean and deviation are rounded as in torch, and where they cancel their last bit shows",
-    **{
-        (
-            name,
-            "forward",
-            "bfloat16",
-        ): "mean and deviation are rounded as in torch, and where they cancel their last bit shows"
-        for name in (
-            "native_batch_norm",
-            "_native_batch_norm_legit",
-            "_batch_norm_with_update",
-        )
-    },
-    (
         "native_layer_norm",
         "gradgrad",
         "float64",
@@ -124,25 +107,14 @@ WIDE_DEPARTURES: dict[tuple[str, str, str], str] = {
 # which rounds once: clew is compared with torch's result in the next wider dtype, rounded.
 ROUNDED_AT_EACH_STEP: dict[str, tuple[str, ...]] = {
     "bfloat16": (
-        "_unsafe_masked_index_put_accumulate",
-        "addbmm",
-        "addr",
         "grid_sampler_2d",
         "grid_sampler_3d",
-        "index_reduce.mean",
-        "log_softmax",
         "logit",
-        "masked.log_softmax",
         "matrix_exp",
-        "nn.functional.adaptive_avg_pool3d",
         "nn.functional.conv_transpose1d",
         "nn.functional.conv_transpose2d",
         "nn.functional.conv_transpose3d",
         "nn.functional.grid_sample",
-        "nn.functional.interpolate.area",
-        "nn.functional.interpolate.bicubic",
-        "nn.functional.interpolate.linear",
-        "nn.functional.interpolate.trilinear",
         "nn.functional.nll_loss",
     ),
     "float32": (

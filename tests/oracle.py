@@ -16,7 +16,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import torch
 
@@ -240,26 +239,23 @@ def tensor_to_clew(tensor: torch.Tensor, memo: dict[int, Any] | None = None) -> 
     if tensor.dim() > MAX_DIMS:
         raise Untranslatable(f"NumPy arrays have at most {MAX_DIMS} dimensions")
     plain = tensor.detach().resolve_conj().resolve_neg()
-    result = clew.from_numpy(_same_strides(plain, {} if memo is None else memo))
+    memory = _same_bytes(plain.untyped_storage(), {} if memo is None else memo)
+    result = clew.empty(0, dtype=lookup(clew, short_name(plain.dtype)))
+    result.set_(memory, plain.storage_offset(), tuple(plain.shape), plain.stride())
     return result.requires_grad_() if tensor.requires_grad else result
 
 
-def _same_strides(plain: torch.Tensor, memo: dict[int, Any]) -> Array:
-    is_bfloat16 = plain.dtype == torch.bfloat16
-    blank = torch.empty(0, dtype=torch.int8 if is_bfloat16 else plain.dtype)
-    dtype = np.dtype(ml_dtypes.bfloat16) if is_bfloat16 else blank.numpy().dtype
-    if plain.numel() == 0:
-        return np.empty(tuple(plain.shape), dtype)
-    storage = plain.untyped_storage()
+def _same_bytes(storage: torch.UntypedStorage, memo: dict[int, Any]) -> Any:
+    """A clew storage, which can be resized as torch's can: NumPy has not seen it."""
+    if not storage.nbytes():
+        return clew.UntypedStorage(0)
     address = storage.data_ptr()
     if address not in memo:
+        # torch resizes no memory that NumPy has seen, either: NumPy gets a copy.
+        every_byte = torch.empty(0, dtype=torch.uint8).set_(storage).clone().numpy()
         # The memo also holds the storage, so that its address stays its own.
-        every_byte = torch.empty(0, dtype=torch.uint8).set_(storage)
-        # Copied before NumPy sees it: torch resizes no memory that NumPy has seen.
-        memo[address] = (every_byte.clone().numpy(), storage)
-    strides = tuple(s * dtype.itemsize for s in plain.stride())
-    offset = plain.storage_offset() * dtype.itemsize
-    return np.ndarray(tuple(plain.shape), dtype, memo[address][0], offset, strides)
+        memo[address] = (clew.from_numpy(every_byte).clone().untyped_storage(), storage)
+    return memo[address][0]
 
 
 # ---------------------------------------------------------------- comparison

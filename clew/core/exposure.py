@@ -6,16 +6,17 @@ that autograd has not seen. PyTorch lets such writes pass; so does clew, but bac
 warns when it uses a tensor that was overwritten after it was saved.
 
 Only storages that are exposed pay for this: they are of a class of their own, whose version checks
-the memory first. Making an array costs one checksum, and only if a node may have saved the tensor.
+the memory first. Making an array costs one checksum, and only if a node may have saved the tensor;
+that of a large array is of a sample.
 """
 
 from __future__ import annotations
 
 import weakref
-import zlib
 from functools import partial
 from types import CodeType
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -24,15 +25,20 @@ from clew.core.node import references
 from clew.core.storage import INFERENCE, DataStorage, Storage
 from clew.source import user_where
 
-_SMALL = 1 << 16
-_ROW = 128
+# Arrays of so many bytes are compared as a whole, of others some cache lines.
+_SMALL = 1 << 11
+_LINE = 64
+_LINES = 32
+# Where elements do not follow each other in memory, so many of them.
+_PLACES = 256
 
 
 class Exposure:
     """A part of a storage's memory that an array outside can write to."""
 
     __slots__ = (
-        "__weakref__", "array", "digest", "outside", "source", "storage", "where", "writer",
+        "__weakref__", "array", "digest", "outside", "sample", "source", "storage", "where",
+        "writer",
     )  # fmt: skip
 
     def __init__(self, storage: Storage, array: np.ndarray, writer: str) -> None:
@@ -40,8 +46,9 @@ class Exposure:
         self.array = array
         self.writer = writer
         self.where = user_where()
-        # The checksum at the last check; None until one is needed.
+        # The checksum at the last check, and the memory that it is of; None until one is needed.
         self.digest: int | None = None
+        self.sample: np.ndarray | None = None
         # The array that was handed out, or the one that the tensor was made from.
         self.outside: weakref.ref[np.ndarray] | None = None
         self.source: np.ndarray | None = None
@@ -64,7 +71,9 @@ class Exposure:
 
     def check(self) -> None:
         """Compare the checksum with the last one, and note a difference as a write."""
-        digest = digest_of(self.array)
+        if self.sample is None:
+            self.sample = sample_of(self.array)
+        digest = crc32(self.sample.tobytes())
         if self.digest is not None and digest != self.digest:
             storage = self.storage()
             if isinstance(storage, ExposedStorage):
@@ -159,17 +168,21 @@ def _gone(reference: weakref.ref[Exposure], _: Any) -> None:
         _drop_exposure(storage, exposure)
 
 
-def digest_of(array: np.ndarray) -> int:
-    """A number that changes when the memory does: exact for small arrays, sums for large ones."""
-    flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    if flat.nbytes <= _SMALL:
-        return zlib.crc32(flat.data)
-    count = flat.nbytes // (8 * _ROW)
-    words = flat[: count * 8 * _ROW].view(np.uint64).reshape(count, _ROW)
-    # Sums along both axes notice reordering as well, at the speed of memory.
-    along_rows, along_columns = words.sum(axis=1), words.sum(axis=0)
-    tail = zlib.crc32(flat[count * 8 * _ROW :].data)
-    return zlib.crc32(along_columns.data, zlib.crc32(along_rows.data, tail))
+def sample_of(array: np.ndarray) -> np.ndarray:
+    """The memory that is compared: all of a small array, some of a large one.
+
+    Handing out an array must not take longer the larger it is. What writes to whole arrays is
+    noticed all the same; single elements of large ones may be written to unseen, as in PyTorch.
+    """
+    if array.nbytes <= _SMALL:
+        return array
+    if array.flags.c_contiguous:
+        flat = array.reshape(-1).view(np.uint8)
+        count = flat.nbytes // _LINE
+        return flat[: count * _LINE].reshape(count, _LINE)[:: count // _LINES]
+    # Of each dimension about as many places, at even distances.
+    places = max(int(_PLACES ** (1 / array.ndim)), 1)
+    return array[tuple(slice(None, None, -(-size // places)) for size in array.shape)]
 
 
 # -- how many references there are when nobody else holds one ----------------------------------

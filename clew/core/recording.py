@@ -18,7 +18,7 @@ from clew.core.node import Edge, Node, recorded_edge, restore
 from clew.core.saving import OWN, OWN_EDGE, Packed, SavedDual, check_unwritten, save, unpack
 from clew.core.state import State, local
 from clew.core.storage import next_sequence_number
-from clew.core.tensor import Tensor, _ndarray, _new, sync
+from clew.core.tensor import Tensor, _ndarray, _new, sync, wrap
 from clew.source import INTERNAL_PACKAGES
 
 if TYPE_CHECKING:
@@ -172,6 +172,8 @@ class OpNode(Node):
         self, g: np.ndarray, freed: errors.Freed | None, formulas: tuple[Any, ...] = ()
     ) -> Sequence[np.ndarray | None]:
         """The same formulas over bare arrays: no graph of the gradient is asked for."""
+        if g.itemsize == 2:
+            return self.apply_to_halves(g, freed)
         plan = self.plan
         pool: list[Any] = []
         if plan.captures:
@@ -188,6 +190,15 @@ class OpNode(Node):
                 array = formula(g, *[pool[slot] for slot in slots])
             results[index] = array if type(array) is _ndarray else np.asarray(array)
         return results
+
+    def apply_to_halves(
+        self, g: np.ndarray, freed: errors.Freed | None
+    ) -> Sequence[np.ndarray | None]:
+        """`apply_bare` of halves, by operations: NumPy would round numbers and all steps."""
+        results = self.apply_tensors((wrap(g),))
+        if freed is not None:
+            self.release(freed)
+        return [None if each is None else each._array for each in results]
 
     def unpack_bare(self, dtype: np.dtype, pool: list[Any]) -> None:
         """Everything that the formulas may ask for, as bare arrays."""

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.vectors import loop
 
-SIZEOF = {"float": 4, "double": 8, "i64": 8}
+SIZEOF = {"half": 2, "i16": 2, "float": 4, "double": 8, "i64": 8}
 # A task of a parallel loop: what the thread pool runs over a part of a range.
 BODY = "internal void @body(ptr %context, i64 %begin, i64 %end)"
 

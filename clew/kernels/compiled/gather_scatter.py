@@ -14,8 +14,9 @@ import numpy as np
 
 from clew.kernels.codegen.builder import BODY
 from clew.kernels.codegen.contexts import TYPES, compiled, context_of
-from clew.kernels.codegen.emitter import Emitter
+from clew.kernels.codegen.emitter import MEMORY_TYPE, Emitter
 from clew.kernels.codegen.image_rows import ImageRowBuilder
+from clew.kernels.codegen.ir import BF16, F16
 from clew.kernels.codegen.loops import end_module
 from clew.kernels.runtime.numpy_capi import address_of
 
@@ -27,6 +28,8 @@ _MIN_WIDTH, _MAX_WIDTH, _MANY_BLOCKS = 32, 512, 8
 _ELEMENTS_PER_TASK = 16384
 # The scalar loop over elements is unrolled.
 _UNROLL = 4
+# Halves by their LLVM type in memory; they are added as floats.
+_HALVES = {MEMORY_TYPE[half]: half for half in (F16, BF16)}
 KINDS = ("gather", "scatter", "scatter_add", "index_add", "add_rows", "take_rows")
 
 
@@ -45,6 +48,15 @@ def scatter(target: Array, index: Array, values: Array) -> None:
 def scatter_add(target: Array, index: Array, values: Array) -> None:
     """target[o, index[o, m, i], i] += values[o, m, i]."""
     _run("scatter_add", target, index, values)
+
+
+def add_halves(target: Array, index: Array, values: Array) -> None:
+    """target[o, index[m]] += values[o, m], rounded to float16 or bfloat16 after each addition."""
+    outer, length = target.shape
+    context = context_of((target, index, values, index), (length, index.size, 1, 1, 1))
+    half = MEMORY_TYPE[F16 if target.dtype == np.float16 else BF16]
+    grain = max(_ELEMENTS_PER_TASK // max(index.size, 1), 1)
+    _function("index_add", half, True)(address_of(context), outer, grain)
 
 
 def index_add(target: Array, index: Array, values: Array) -> None:
@@ -162,6 +174,10 @@ class _GatherScatter(ImageRowBuilder):
             self.store(self.load(target), value)
         elif kind == "scatter":
             self.store(self.load(value), target)
+        elif self.llvm in _HALVES:
+            half = _HALVES[self.llvm]
+            first, second = self.e.load(half, target), self.e.load(half, value)
+            self.e.store(half, self.e.value(f"fadd float {first}, {second}"), target)
         else:
             total = self.e.value(f"fadd {self.llvm} {self.load(target)}, {self.load(value)}")
             self.store(total, target)

@@ -55,6 +55,14 @@ def widened(array: Array) -> Array:
     return converted(array, compute_dtype(array.dtype))
 
 
+def rounded(array: Array, dtype: np.dtype[Any]) -> Array:
+    """What `dtype` can hold of an intermediate result, in the compute dtype.
+
+    PyTorch computes with some halves step by step, and rounds after each.
+    """
+    return widened(converted(array, dtype)) if dtype in _WIDER else array
+
+
 def row_by_row(array: Array) -> Array:
     """The array, copied if its elements do not follow each other in memory row by row."""
     if array.flags.c_contiguous:

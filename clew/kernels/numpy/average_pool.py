@@ -7,16 +7,19 @@ border, and is applied as one `AxisTable` per axis.
 from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
+from typing import Any
 
 import numpy as np
 
-from clew.kernels.numpy.arrays import Array, at, is_inexact, widened
+from clew.kernels.numpy.arrays import Array, at, compute_dtype, is_inexact, rounded, widened
+from clew.kernels.numpy.conversion import converted
 from clew.kernels.numpy.im2col import Sizes, expand, hashable
 from clew.kernels.numpy.max_pool import pool_output_shape, pool_parameters
 from clew.kernels.numpy.separable import (
     LONG_WINDOW,
     AxisTable,
     adaptive_bounds,
+    add_in_steps,
     apply_tables,
     check_adaptive,
     window_slices,
@@ -56,19 +59,58 @@ def avg_pool_adjoint(
     spatial = tuple(input_shape[2:])
     tables = _avg_tables(spatial, *sizes, ceil_mode, count_include_pad, divisor_override)
     _check_dtype(g, "avg_pool")
+    if g.dtype != compute_dtype(g.dtype):
+        divisors = prod(
+            _along(1 / table.weights.max(1), k, tables) for k, table in enumerate(tables)
+        )
+        shares = widened(g) / np.rint(divisors).astype(np.float32)
+        return add_in_steps(converted(shares, g.dtype), tables)
     return apply_tables(g, [table.transposed for table in tables])
 
 
 def adaptive_avg_pool(x: Array, *, output_size: Sizes) -> Array:
     """Averages over `output_size` nearly equal windows along each spatial axis."""
     _check_dtype(x, "adaptive_avg_pool")
-    return apply_tables(x, _adaptive_tables(x.shape, output_size))
+    tables = _adaptive_tables(x.shape, output_size)
+    if x.ndim == 5 and x.dtype != compute_dtype(x.dtype):
+        return _averages_in_steps(x, tables)
+    return apply_tables(x, tables)
+
+
+def _averages_in_steps(x: Array, tables: list[AxisTable]) -> Array:
+    """Averages over windows of volumes of halves: their sums are rounded after each addition."""
+    wide, total = widened(x), np.zeros((), np.float32)
+    for taps in np.ndindex(*(table.indices.shape[1] for table in tables)):
+        part = wide
+        for axis, (table, tap) in enumerate(zip(tables, taps, strict=True), 2):
+            part = part.take(table.indices[:, tap], axis)
+            inside = table.weights[:, tap] != 0
+            if not inside.all():
+                part[at(*(slice(None),) * axis, ~inside)] = 0
+        total = rounded(total + part, x.dtype)
+    return _divided_in_steps(total, tables, x.dtype)
+
+
+def _divided_in_steps(wide: Array, tables: list[AxisTable], half: np.dtype[Any]) -> Array:
+    """Halves divided by the size of their windows, along one axis after the other."""
+    for axis, table in enumerate(tables):
+        lengths = (table.weights != 0).sum(1).astype(np.float32)
+        wide = rounded(wide / _along(lengths, axis, tables), half)
+    return converted(wide, half)
+
+
+def _along(values: Array, axis: int, tables: list[AxisTable]) -> Array:
+    """Values for the positions along one of the last axes, as an array that broadcasts."""
+    return values.reshape(-1, *(1,) * (len(tables) - 1 - axis))
 
 
 def adaptive_avg_pool_adjoint(g: Array, *, input_shape: Sequence[int]) -> Array:
     """Adjoint of `adaptive_avg_pool` from input (N, C, *S) to g's spatial sizes."""
     _check_dtype(g, "adaptive_avg_pool")
     spatial, sizes = tuple(input_shape[2:]), g.shape[2:]
+    if g.dtype != compute_dtype(g.dtype):
+        tables = _adaptive_tables(input_shape, sizes)
+        return add_in_steps(_divided_in_steps(widened(g), tables, g.dtype), tables)
     if prod(spatial) >= LONG_WINDOW * prod(sizes):
         return _over_long_windows(g, spatial)
     tables = _adaptive_tables(input_shape, sizes)

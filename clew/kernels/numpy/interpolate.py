@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from clew.kernels.numpy.arrays import Array, compute_dtype, is_inexact
+from clew.kernels.numpy.arrays import Array, compute_dtype, is_inexact, rounded
 from clew.kernels.numpy.average_pool import adaptive_avg_table
 from clew.kernels.numpy.im2col import expand, hashable
 from clew.kernels.numpy.separable import AxisTable, apply_tables
@@ -22,6 +22,8 @@ Real = np.dtype[Any]
 _AXES_OF_MODE = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3, "lanczos": 2}
 _MODES = ("nearest", "nearest-exact", "area", *_AXES_OF_MODE)
 _CORNER_MODES = ("linear", "bilinear", "bicubic", "trilinear")
+# Not so bilinear interpolation, for which PyTorch has another kernel.
+_ROUNDED = ("linear", "trilinear", "bicubic")
 # The cubic convolution coefficient: PyTorch's for point sampling, and Pillow's with antialiasing.
 _CUBIC_POINT = -0.75
 _CUBIC_ANTIALIAS = -0.5
@@ -44,7 +46,17 @@ def interpolate(
     tables = _tables(
         x.dtype, x.shape[2:], hashable(size), mode, align_corners, hashable(scales), antialias
     )
+    if mode in _ROUNDED and x.dtype != compute_dtype(x.dtype) and not antialias:
+        tables = [_with_rounded_weights(table, x.dtype) for table in tables]
     return apply_tables(x, tables)
+
+
+def _with_rounded_weights(table: AxisTable, dtype: np.dtype[Any]) -> AxisTable:
+    """The table that PyTorch has for halves: its weights are halves."""
+    weights = rounded(table.weights.astype(np.float32), dtype)
+    if weights.shape[1] == 2:
+        weights[:, 0] = rounded(1 - weights[:, 1], dtype)
+    return AxisTable(table.indices, weights, table.input_size)
 
 
 def interpolate_bytes(

@@ -39,15 +39,19 @@ def flat_positions(shape: tuple[int, ...], key: tuple[Any, ...]) -> np.ndarray:
     return np.arange(int(np.prod(shape))).reshape(shape)[key]
 
 
-def add_flat(target: np.ndarray, positions: np.ndarray, values: np.ndarray) -> np.ndarray:
+def add_flat(
+    target: np.ndarray, positions: np.ndarray, values: np.ndarray, *, wide: bool = False
+) -> np.ndarray:
     """`target.flat[positions] += values` with repeated positions counted each time.
 
     The target is written to and returned; positions count in row-major order, whatever its strides.
+    Halves are rounded after each addition, or with `wide` once.
     """
     if not target.flags.c_contiguous:
-        target[...] = add_flat(np.array(target, order="C"), positions, values)
+        target[...] = add_flat(np.array(target, order="C"), positions, values, wide=wide)
         return target
-    if target.dtype in LOW_PRECISION:
+    is_half = target.dtype in LOW_PRECISION
+    if is_half and wide:
         if positions.size * _SPARSE < target.size:
             return _add_to_few(target, positions, values)
         target[...] = add_flat(target.astype(np.float32), positions, values.astype(np.float32))
@@ -56,12 +60,15 @@ def add_flat(target: np.ndarray, positions: np.ndarray, values: np.ndarray) -> n
     if target.dtype != spread.dtype:
         spread = spread.astype(target.dtype)
     flat = positions.astype(np.int64, copy=False).ravel()
-    np.add.at(target.reshape(-1), flat, spread.ravel())
+    if is_half:
+        compiled.gather_scatter.add_halves(target.reshape(1, -1), flat, spread.reshape(1, -1))
+    else:
+        np.add.at(target.reshape(-1), flat, spread.ravel())
     return target
 
 
 def _add_to_few(target: np.ndarray, positions: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """`add_flat` that converts only the elements that are added to."""
+    """Wide `add_flat` that converts only the elements that are added to."""
     touched, which = np.unique(positions, return_inverse=True)
     flat = target.reshape(-1)
     sums = flat[touched].astype(np.float32)
@@ -79,7 +86,8 @@ def add_at(target: np.ndarray, key: tuple[Any, ...], values: np.ndarray) -> np.n
         if first.size and (first.min() < -n or first.max() >= n):
             raise IndexError(f"an index is out of bounds for a dimension of size {n}")
         index = np.where(first < 0, first + n, first)
-        return add_rows(target, index, np.broadcast_to(values, index.shape + target.shape[1:]))
+        rows = np.broadcast_to(values, index.shape + target.shape[1:])
+        return add_rows(target, index, rows, wide=False)
     return add_flat(target, flat_positions(target.shape, key), values)
 
 
@@ -87,8 +95,13 @@ def add_at(target: np.ndarray, key: tuple[Any, ...], values: np.ndarray) -> np.n
 WIDE_ROW = 256
 
 
-def add_rows(target: np.ndarray, index: np.ndarray, rows: np.ndarray, dim: int = 0) -> np.ndarray:
-    """`target[index] += rows`, with row numbers along `dim` that may repeat; returns the target."""
+def add_rows(
+    target: np.ndarray, index: np.ndarray, rows: np.ndarray, dim: int = 0, *, wide: bool
+) -> np.ndarray:
+    """`target[index] += rows`, with row numbers along `dim` that may repeat; returns the target.
+
+    Halves are rounded after each addition, or with `wide` once.
+    """
     shape = target.shape
     if not rows.size:
         return target
@@ -100,7 +113,7 @@ def add_rows(target: np.ndarray, index: np.ndarray, rows: np.ndarray, dim: int =
         compiled.gather_scatter.index_add(target.reshape(outer, shape[dim], width), places, values)
         return target
     if dim or width < WIDE_ROW or target.dtype in LOW_PRECISION:
-        return add_flat(target, positions_of_rows(shape, dim, index), rows)
+        return add_flat(target, positions_of_rows(shape, dim, index), rows, wide=wide)
     order = np.argsort(index, kind="stable")
     place = index[order]
     # Round k adds the k-th occurrence of each row number, so no round names a row twice.
@@ -215,7 +228,7 @@ def _identity(reduce: str, dtype: np.dtype) -> Any:
     if reduce in _IDENTITY:
         return _IDENTITY[reduce]
     sign = -1 if reduce == "amax" else 1
-    if dtype.kind == "f":
+    if dtype.kind == "f" or dtype in LOW_PRECISION:
         return sign * np.inf
     if dtype.kind == "b":
         return reduce == "amin"
@@ -237,14 +250,21 @@ def _multiply_complex(flat: np.ndarray, places: np.ndarray, values: np.ndarray) 
 
 
 def reduce_flat(
-    target: np.ndarray, positions: np.ndarray, values: np.ndarray, reduce: str, include_self: bool
+    target: np.ndarray,
+    positions: np.ndarray,
+    values: np.ndarray,
+    reduce: str,
+    include_self: bool,
+    *,
+    wide: bool,
 ) -> np.ndarray:
-    """Reduce values into the positions of a row-major copy; the result is returned."""
-    if target.dtype in LOW_PRECISION:
-        wide = reduce_flat(
-            target.astype(np.float32), positions, values.astype(np.float32), reduce, include_self
-        )
-        return wide.astype(target.dtype)
+    """Reduce values into the positions of a row-major copy; the result is returned.
+
+    Halves are rounded after each step, or with `wide` once.
+    """
+    if wide and target.dtype in LOW_PRECISION:
+        floats = target.astype(np.float32), positions, values.astype(np.float32)
+        return reduce_flat(*floats, reduce, include_self, wide=True).astype(target.dtype)
     flat = target.reshape(-1)
     places = positions.astype(np.int64, copy=False).ravel()
     if not include_self:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from clew.forking import cached_property
-from clew.kernels import pool
+from clew.kernels import compiled, pool
 from clew.kernels.numpy.arrays import Array, at, widened
 
 # A product with the dense matrix does more arithmetic than gathering one source after another, but
@@ -134,6 +134,36 @@ def apply_tables(x: Array, tables: Sequence[AxisTable]) -> Array:
         wide = apply_table(wide, table, axis)
         axis -= 1
     return wide.astype(x.dtype, copy=False)
+
+
+# So many halves are picked before they are added.
+_PICKED = 1 << 20
+
+
+def add_in_steps(shares: Array, tables: Sequence[AxisTable]) -> Array:
+    """Add each half to the sources of its output position; sums are rounded after each addition.
+
+    The adjoint of `apply_tables` where weights are 0 or 1, in PyTorch's order: output by output.
+    """
+    dims = len(tables)
+    leading, spatial = shares.shape[:-dims], tuple(table.input_size for table in tables)
+    places: Any = 0
+    used: Any = True
+    for axis, table in enumerate(tables):
+        # All outputs, then all of their sources.
+        shape = [1] * (2 * dims)
+        shape[axis], shape[dims + axis] = table.indices.shape
+        places = places * table.input_size + table.indices.reshape(shape)
+        used = used & (table.weights != 0).reshape(shape)
+    outputs, kept = used.reshape(prod(shares.shape[-dims:]), -1).nonzero()
+    sources = np.ascontiguousarray(places.reshape(used.shape)[used], np.int64)
+    rows = shares.reshape(prod(leading), prod(shares.shape[-dims:]))
+    out = np.zeros((len(rows), prod(spatial)), shares.dtype)
+    step = max(_PICKED // max(kept.size, 1), 1)
+    for first in range(0, len(rows), step):
+        part = slice(first, first + step)
+        compiled.gather_scatter.add_halves(out[part], sources, rows[part].take(outputs, 1))
+    return out.reshape(*leading, *spatial)
 
 
 def _map_last_axes(x: Array, tables: Sequence[AxisTable]) -> Array | None:

@@ -27,6 +27,8 @@ from clew.kernels.codegen.special_coefficients import (
 )
 from clew.kernels.codegen.ufunc import elementwise
 from clew.kernels.compiled.series import chebyshev, polynomial
+from clew.kernels.numpy.arrays import rounded, widened
+from clew.kernels.numpy.conversion import converted
 
 Array = np.ndarray
 
@@ -278,13 +280,12 @@ def zeta(s: Array, q: Array) -> Array:
 
 def polygamma(n: int, x: Array) -> Array:
     """The n-th derivative of digamma."""
-    if n == 0:
-        return digamma(x)
-    if n == 1:
-        return _trigamma(x)
+    if n < 2:
+        return converted((_trigamma if n else digamma)(widened(x)), x.dtype)
     sign = 1.0 if n % 2 else -1.0
-    wide = zeta(np.float64(n + 1), np.asarray(x, np.float64))
-    return (sign * math.factorial(n) * wide).astype(x.dtype)
+    # Halves are rounded before they are multiplied, too, as PyTorch's are.
+    values = rounded(zeta(np.float64(n + 1), np.asarray(x, np.float64)), x.dtype)
+    return converted(sign * math.factorial(n) * values, x.dtype)
 
 
 # Bernoulli numbers, of the asymptotic series of trigamma.

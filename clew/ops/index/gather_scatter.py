@@ -82,9 +82,8 @@ def _ungathered(
     if blocks is not None:
         compiled.gather_scatter.scatter_add(*blocks)
         return out
-    summed = kernels.scatter.add_flat(
-        target, kernels.scatter.positions_along(target.shape, dim, places), values
-    )
+    positions = kernels.scatter.positions_along(target.shape, dim, places)
+    summed = kernels.scatter.add_flat(target, positions, values, wide=True)
     return summed.reshape(input_sizes)
 
 
@@ -121,7 +120,7 @@ def _scatter_added(self: np.ndarray, index: np.ndarray, src: np.ndarray, *, dim:
     if _placed(compiled.gather_scatter.scatter_add, target, places, values, dim):
         return
     positions = _positions(target, places, dim)
-    kernels.scatter.add_flat(target, positions, _leading_part(values, places.shape))
+    kernels.scatter.add_flat(target, positions, _leading_part(values, places.shape), wide=True)
 
 
 def _scatter_reduced(
@@ -131,9 +130,8 @@ def _scatter_reduced(
     target, places, values = _at_least_1d(np.array(self, order="C"), index, src)
     positions = _positions(target, places, dim)
     values = _leading_part(values, places.shape)
-    return kernels.scatter.reduce_flat(target, positions, values, reduce, include_self).reshape(
-        self.shape
-    )
+    given = target, positions, values, reduce, include_self
+    return kernels.scatter.reduce_flat(*given, wide=True).reshape(self.shape)
 
 
 # -- operations ----------------------------------------------------------------------------

@@ -40,7 +40,7 @@ def _unselected(
     grad_output: np.ndarray, index: np.ndarray, *, dim: int, input_sizes: Shape
 ) -> np.ndarray:
     out = np.zeros(input_sizes or (1,), grad_output.dtype)
-    kernels.scatter.add_rows(out, index.reshape(-1), _as_rows(grad_output), dim)
+    kernels.scatter.add_rows(out, index.reshape(-1), _as_rows(grad_output), dim, wide=out.ndim > 1)
     return out.reshape(input_sizes)
 
 
@@ -48,7 +48,7 @@ def _added(
     self: np.ndarray, index: np.ndarray, source: np.ndarray, *, dim: int, alpha: Any
 ) -> None:
     values = _as_rows(source) if alpha == 1 else _as_rows(source) * scalar_as(alpha, self.dtype)
-    kernels.scatter.add_rows(_as_rows(self), index.reshape(-1), values, dim)
+    kernels.scatter.add_rows(_as_rows(self), index.reshape(-1), values, dim, wide=self.ndim > 1)
 
 
 def _place(dim: int, index: np.ndarray) -> tuple[Any, ...]:
@@ -73,7 +73,8 @@ def _reduced(
 ) -> np.ndarray:  # fmt: skip
     out = _as_rows(np.array(self, order="C"))
     positions = kernels.scatter.positions_of_rows(out.shape, dim, index.reshape(-1))
-    reduced = kernels.scatter.reduce_flat(out, positions, _as_rows(source), reduce, include_self)
+    given = out, positions, _as_rows(source), reduce, include_self
+    reduced = kernels.scatter.reduce_flat(*given, wide=False)
     return reduced.reshape(self.shape)
 
 

@@ -12,6 +12,7 @@ from clew.core.interception import one_by_one
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
+from clew.kernels import numpy as kernels
 from clew.ops.index.gather_scatter import scatter_reduce
 
 Array = np.ndarray
@@ -114,15 +115,19 @@ def _reduced(data: Tensor, reduce: str, edges: Array, axis: int, initial: float 
     places = (positions[:, None] >= edges[..., None, 1:]).sum(-1)
     places = np.where(positions < edges[..., :1], count, places)
     trailing = shape[axis + 1 :]
-    index = wrap(
-        np.broadcast_to(places.reshape(*places.shape, *(1,) * len(trailing)), shape).copy()
-    )
+    index = np.broadcast_to(places.reshape(*places.shape, *(1,) * len(trailing)), shape)
     kind, identity = _KINDS[reduce]
     first = np.full(
         (*shape[:axis], count + 1, *trailing), identity if initial is None else initial,
         data._array.dtype,
     )  # fmt: skip
-    result = scatter_reduce(wrap(first), axis, index, data, kind).narrow(axis, 0, count)
+    if kind == "sum":
+        # Not by `scatter_reduce`, which rounds the sums of halves once.
+        flat = wrap(kernels.scatter.positions_along(first.shape, axis, index))
+        result = wrap(first).put(flat, data, accumulate=True).narrow(axis, 0, count)
+    else:
+        result = scatter_reduce(wrap(first), axis, wrap(index.copy()), data, kind)
+        result = result.narrow(axis, 0, count)
     if reduce != "mean":
         return result
     lengths = np.diff(edges, axis=-1).reshape(*edges.shape[:-1], count, *(1,) * len(trailing))

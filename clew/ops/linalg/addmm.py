@@ -1,7 +1,8 @@
 """Products added to a tensor: addmm, addmv, addr, addbmm, baddbmm.
 
-Each is `beta * input + alpha * product` in one operation: one output array, one rounding. When
-beta is 0, the input is not read at all, so that its infinities and NaNs do not spread.
+Each is `beta * input + alpha * product` in one operation: one output array, one rounding; only
+addr and addbmm round halves after each step, as PyTorch does. When beta is 0, the input is not read
+at all, so that its infinities and NaNs do not spread.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from clew.core.public import FUNCTIONS, public
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.gemm.products import affine, batch_product, product
-from clew.kernels.numpy.arrays import widened
+from clew.kernels.numpy.arrays import rounded, widened
+from clew.kernels.numpy.conversion import converted
 from clew.ops.define.deprecated_forms import number_first
 from clew.ops.define.out_checks import EXACT_OUT
 from clew.ops.define.rows import out_form, require_tensors
@@ -84,12 +86,24 @@ def _addmm_scaled(self: Array, mat1: Array, mat2: Array, *, beta: Number, alpha:
 def _addr(self: Array, vec1: Array, vec2: Array, *, beta: Number, alpha: Number) -> Array:
     if self.dtype.kind == "b":
         return (self & bool(beta)) | (np.logical_and.outer(vec1, vec2) & bool(alpha))
-    return _combined(self, np.multiply.outer(widened(vec1), widened(vec2)), beta, alpha)
+    dtype = self.dtype
+    if dtype not in dtypes.LOW_PRECISION:
+        return _combined(self, np.multiply.outer(vec1, vec2), beta, alpha)
+    beta, alpha = (float(np.asarray(factor).astype(dtype)) for factor in (beta, alpha))
+    scaled = rounded(widened(vec1) * np.float32(alpha), dtype)
+    product = rounded(np.multiply.outer(scaled, widened(vec2)), dtype)
+    if beta == 0:
+        return converted(product, dtype)
+    return converted(rounded(widened(self) * np.float32(beta), dtype) + product, dtype)
 
 
 def _addbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number, alpha: Number) -> Array:
-    # The sum over batches is one product of the matrices laid side by side.
     batches, rows, inner = batch1.shape
+    if batches and self.dtype in dtypes.LOW_PRECISION:
+        for first, second in zip(batch1, batch2, strict=True):
+            self, beta = _combined(self, _matrix_product(first, second), beta, alpha), 1
+        return self
+    # The sum over batches is one product of the matrices laid side by side.
     side_by_side = batch1.transpose(1, 0, 2).reshape(rows, batches * inner)
     stacked = batch2.reshape(batches * inner, batch2.shape[2])
     return _combined(self, _matrix_product(side_by_side, stacked), beta, alpha)

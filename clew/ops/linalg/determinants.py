@@ -75,6 +75,8 @@ def _det_grad(g: Tensor, self: Tensor, out: Tensor) -> Tensor:
     state = local.state
     if not state.grad_enabled and state.intercept is None and not state.dual:
         return COFACTORS(self, g, out)
+    if not self._array.size:
+        return self.new_zeros(self._array.shape)
     if self._array.shape[-1] == 1:
         return g.unsqueeze(-1).unsqueeze(-1)
     adjoint = self.mH

@@ -184,7 +184,8 @@ def ormqr(
     # B Q is (Q^H B^H)^H.
     result, adjoint = (other, transpose) if left else (other.mH, not transpose)
     # Q = H_1 H_2 ...: what stands next to `other` comes first.
-    starts = range(0, count, _REFLECTIONS)
+    # Without any reflection, the empty products still give the result its history.
+    starts = range(0, max(count, 1), _REFLECTIONS)
     for start in starts if adjoint else reversed(starts):
         part = slice(start, min(start + _REFLECTIONS, count))
         some = vectors[..., :, part]

@@ -26,6 +26,7 @@ from clew.ops.nn.layer_norm import (
     graph_is_wanted,
     reciprocal_root,
     statistics,
+    statistics_in_half,
 )
 
 Array = np.ndarray
@@ -109,11 +110,8 @@ def _composed_gradients(
             weighted = grad * weight.reshape(-1, *(1,) * (len(shape) - 2))
         through = composed_gradient(weighted.reshape(grouped), normal, rstd, dims)
         of_input = through.reshape(shape)
-    return (
-        of_input,
-        (grad * normal.reshape(shape)).sum(others) if needs[1] else None,
-        grad.sum(others) if needs[2] else None,
-    )
+    of_weight = (grad * normal.reshape(shape)).sum(others) if needs[1] else None
+    return of_input, of_weight, grad.sum(others) if needs[2] else None
 
 
 # -- batch_norm, with the statistics of the batch ------------------------------------------
@@ -274,8 +272,7 @@ def _batch_norm(
     x = widened(input)
     normal, mean, rstd, variance = statistics(x, _all_but_channels(x.ndim), eps)
     if x is not input and (weight is None or weight.dtype == input.dtype):
-        # PyTorch keeps the statistics in the dtype of the parameters and then computes with them.
-        mean, rstd = (each.astype(input.dtype).astype(x.dtype) for each in (mean, rstd))
+        mean, rstd = statistics_in_half(input, mean, rstd, variance, eps)
         normal = x - mean
     normal *= rstd
     out = affine(normal, weight, bias, input.dtype)
@@ -349,6 +346,8 @@ def _running_gradients(
 ) -> tuple[Tensor | None, ...]:
     ndim = g._array.ndim
     dims, shape = _all_but_channels(ndim), (-1, *(1,) * (ndim - 2))
+    if g._array.dtype in dtypes.HALVES:
+        g, input, running_var = g.float(), input.float(), running_var.float()
     rstd = (running_var + eps).rsqrt().reshape(shape)
     of_input = of_weight = None
     if needs[0]:

@@ -89,15 +89,15 @@ def _embedding_backward(
 ) -> Array:
     width = grad_output.shape[-1]
     flat = indices.reshape(-1)
-    values = widened(grad_output).reshape(flat.size, width)
+    values = grad_output.reshape(flat.size, width)
     if scale_grad_by_freq:
         counts = np.bincount(flat, minlength=rows)
-        values = values / counts[flat][:, None].astype(values.dtype)
+        wide = widened(values)
+        values = (wide / counts[flat][:, None].astype(wide.dtype)).astype(values.dtype, copy=False)
     if padding_idx >= 0:
         keep = flat != padding_idx
         flat, values = flat[keep], values[keep]
-    result = kernels.scatter.add_at(np.zeros((rows, width), values.dtype), (flat,), values)
-    return result.astype(grad_output.dtype, copy=False)
+    return kernels.scatter.add_at(np.zeros((rows, width), values.dtype), (flat,), values)
 
 
 def _scatter_gradient(

@@ -26,6 +26,7 @@ from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.kernels import numpy as kernels
 from clew.kernels.numpy.arrays import compute_dtype, widened
+from clew.ops.define.zero_share import zero_share
 from clew.ops.nn.spatial import Shape, failure, integers, located, require_tensor
 from clew.ops.shape.joining import stack
 from clew.source import user_stacklevel
@@ -118,6 +119,15 @@ def _product(factors: Sequence[Any]) -> Any:
     return total
 
 
+_SHARES = {
+    dims: tuple(
+        zero_share(f"GridSampler{dims}DBackwardBackward0", gives_zeros=zeros)
+        for zeros in (False, True)
+    )
+    for dims in (2, 3)
+}
+
+
 def _of_sample(
     g: Tensor, input: Tensor, grid: Tensor, needs: tuple[bool, ...], mode: str,
     padding_mode: str, align_corners: bool,
@@ -132,14 +142,24 @@ def _of_sample(
         )  # fmt: skip
         of_input, of_grid = (None if each is None else wrap(each) for each in found)
         return of_input, of_grid
-    gradients: tuple[Tensor | None, Tensor | None] = over_samples(
+    of_input, of_grid = over_samples(
         "grid_sample's gradient",
         lambda g, input, grid: _composed(
             g, input, grid, needs, mode, padding_mode, align_corners
         ),
         (g, input, grid), local.state.intercept,
     )  # fmt: skip
-    return gradients
+    if mode == "nearest":
+        # Its points move nothing, but are operands of PyTorch's gradient.
+        of_input, of_grid = (
+            None if each is None else _share(each, input, grid) for each in (of_input, of_grid)
+        )
+    return of_input, of_grid
+
+
+def _share(gradient: Tensor, input: Tensor, grid: Tensor) -> Tensor:
+    of_input, of_grid = _SHARES[grid._array.shape[-1]]
+    return of_grid(gradient, grid) if grid.requires_grad else of_input(gradient, input)
 
 
 def _composed(

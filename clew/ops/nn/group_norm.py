@@ -29,6 +29,7 @@ from clew.ops.nn.layer_norm import (
     Gradients,
     check_norm_dtypes,
     graph_is_wanted,
+    kept_statistics,
     row_statistics,
     statistics,
 )
@@ -216,6 +217,7 @@ def _group_norm_gradients(
         by_rows = _gradients_by_channels if _channels_are_long(shape) else _gradients_by_groups
         return by_rows(row_by_row(grad._array), row_by_row(input._array), factor, mean, rstd, needs)
     grouped = (shape[0], num_groups, _per_group(shape, num_groups))
+    mean, rstd = kept_statistics(input, weight, out1, out2)
     return gradients(
         grad, input, weight, grouped, (2,), mean[:, :, None], rstd[:, :, None], eps, needs
     )

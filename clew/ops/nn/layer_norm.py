@@ -23,7 +23,7 @@ from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.codegen.ufunc import over_columns, over_rows
-from clew.kernels.numpy.arrays import row_by_row, sum_of_products, widened
+from clew.kernels.numpy.arrays import rounded, row_by_row, sum_of_products, widened
 from clew.ops.shape.joining import cat
 
 Array = np.ndarray
@@ -84,6 +84,24 @@ def composed_gradient(
 ) -> Tensor:
     along = (weighted * normal).mean(dims, keepdim=True)
     return rstd * (weighted - weighted.mean(dims, keepdim=True) - normal * along)
+
+
+def statistics_in_half(
+    input: Array, mean: Array, rstd: Array, variance: Array, eps: float
+) -> list[Array]:
+    """The mean and deviation of channels as PyTorch keeps them beside parameters of the dtype."""
+    if input.dtype == dtypes.bfloat16.np:
+        # There it rounds the sum of squares, too.
+        count = np.float32(input.size // input.shape[1])
+        squares = rounded(variance * count, input.dtype)
+        rstd = reciprocal_root(rounded(squares / count, input.dtype), eps)
+    return [rounded(mean, input.dtype), rounded(rstd, input.dtype)]
+
+
+def kept_statistics(input: Tensor, weight: Tensor | None, *found: Tensor) -> list[Array]:
+    """The statistics that gradients see: PyTorch keeps them in the dtype of the parameters."""
+    dtype = (input if weight is None else weight)._array.dtype
+    return [rounded(each._array, dtype) for each in found]
 
 
 # -- layer_norm ----------------------------------------------------------------------------
@@ -205,7 +223,7 @@ def _layer_norm_gradients(
     of_bias = wrap(np.add.reduce(gradient, axis=leading)) if needs[2] else None
     if not needs[0] and not needs[1]:
         return None, None, of_bias
-    mean, rstd = out1._array, out2._array
+    mean, rstd = kept_statistics(input, weight, out1, out2)
     normal = x - mean
     normal *= rstd
     of_weight = of_input = None

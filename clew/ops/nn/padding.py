@@ -134,8 +134,25 @@ def _added(
     grad_output: Array, *, mode: str, pads: Pads, spatial: Shape,
     order: tuple[int, ...] | None = None,
 ) -> Array:  # fmt: skip
-    tables = [t.transposed for t in _tables(mode, spatial, pads)]
-    return in_order(kernels.separable.apply_tables(grad_output, tables), order)
+    tables = _tables(mode, spatial, pads)
+    if grad_output.dtype in dtypes.HALVES:
+        if mode != "circular":
+            return in_order(kernels.separable.add_in_steps(grad_output, tables), order)
+        if min(map(min, pads)) >= 0:
+            return _unwrapped(grad_output, pads)
+    transposed = [table.transposed for table in tables]
+    return in_order(kernels.separable.apply_tables(grad_output, transposed), order)
+
+
+def _unwrapped(g: Array, pads: Pads) -> Array:
+    """The adjoint of circular padding, of halves: rounded after each of its additions."""
+    for axis, (low, high) in enumerate(pads, g.ndim - len(pads)):
+        along = np.moveaxis(g, axis, 0)
+        inner = along[low : len(along) - high].copy()
+        inner[:high] += along[len(along) - high :]
+        inner[len(inner) - low :] += along[:low]
+        g = np.moveaxis(inner, 0, axis)
+    return np.ascontiguousarray(g)
 
 
 def _copying_op(name: str, node: str) -> Op:

@@ -39,8 +39,8 @@ from clew.ops.tensor.info import result_type
 
 hypot = binary_row(
     "hypot", np.hypot,
-    lambda g, self, out: g * (self / out),
-    lambda g, other, out: g * (other / out),
+    lambda g, self, out: g * self / out,
+    lambda g, other, out: g * other / out,
     takes=FLOATS, numbers=False,
     doc="The length of the hypotenuse: `sqrt(input² + other²)`, without overflow on the way.",
     example=">>> clew.hypot(clew.tensor([3., 5.]), clew.tensor([4., 12.]))\ntensor([ 5., 13.])",

@@ -344,7 +344,7 @@ ldexp = binary_row(
     "ldexp", lambda self, other: self * np.exp2(other),
     lambda g, other: g * conj(2.0**other),
     lambda g, out: g * conj(out) * math.log(2.0),
-    rule=FLOAT, numbers=False,
+    rule=FLOAT, numbers=False, native=True,
     doc="`input * 2**other`: a float from mantissa and exponent.",
     example=">>> clew.ldexp(clew.tensor([0.5, 0.75]), clew.tensor([1, 3]))\ntensor([1., 6.])",
 )  # fmt: skip

@@ -19,7 +19,7 @@ from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.kernels import numpy as kernels
 from clew.kernels.codegen.ufunc import elementwise
-from clew.ops.define import out_checks
+from clew.ops.define import out_checks, rows
 from clew.ops.define.memory_layout import in_rows
 from clew.ops.define.rows import FLOAT, FLOATS, REALS, Row, binary_row, require_tensors, unary_row
 from clew.ops.pointwise.arithmetic import conj
@@ -141,7 +141,7 @@ def _polygamma(self: np.ndarray, *, n: int) -> np.ndarray:
     return kernels.special_functions.polygamma(n, self)
 
 
-POLYGAMMA: Row = Row(
+POLYGAMMA: Row = rows.NativeRow(
     "polygamma", _polygamma, rule=FLOAT, takes=REALS,
     grads={"self": lambda g, self, n: g * POLYGAMMA(self, n=n + 1)},
 )  # fmt: skip
@@ -357,8 +357,7 @@ def _product_with(log: Any) -> Callable[[Any, Any], Any]:
         # NumPy's logarithm of a bool would be of half precision.
         other = float(other) if type(other) is bool else other
         product = np.asarray(self * log(other))
-        zero = (np.asarray(self) == 0) & ~np.isnan(other)
-        return np.where(zero, np.zeros((), product.dtype), product)
+        return np.where((np.asarray(self) == 0) & ~np.isnan(other), product.dtype.type(0), product)
 
     return forward
 
@@ -377,7 +376,7 @@ def _entropy_rows(name: str, forward: Any, pole: float, node: str) -> tuple[Row,
     kinds = (("", {"self": of_self, "other": of_other}), (".of_number", {"other": of_other}),
              (".number", {"self": of_self}))  # fmt: skip
     return tuple(
-        Row(
+        rows.NativeRow(
             name + suffix,
             forward,
             inputs=("self", "other"),
@@ -396,11 +395,11 @@ XLOGY = _entropy_rows("xlogy", _product_with(np.log), 0.0, "Xlogy")
 XLOG1PY = _entropy_rows("special_xlog1py", _product_with(np.log1p), -1.0, "SpecialXlog1Py")
 
 
-def _of_kind(rows: tuple[Row, ...], input: Any, other: Any) -> Tensor:
+def _of_kind(kinds: tuple[Row, ...], input: Any, other: Any) -> Tensor:
     if isinstance(input, Tensor):
-        op = rows[0] if isinstance(other, Tensor) else rows[2]
+        op = kinds[0] if isinstance(other, Tensor) else kinds[2]
     else:
-        op = rows[1]
+        op = kinds[1]
     return op(*operands(op, input, other))
 
 

@@ -21,6 +21,7 @@ from clew.kernels.numpy.arrays import as_new
 from clew.ops.define.dims import require_bool
 from clew.ops.define.memory_layout import as_first, in_rows
 from clew.ops.define.rows import FLOATS, Row
+from clew.ops.define.zero_share import zero_share
 from clew.ops.nn.activation.unary import require_tensor, run, run_kernel
 from clew.ops.pointwise.arithmetic import zeros_of
 
@@ -118,11 +119,12 @@ def _rrelu_noise(self: Array, *, lower: float, upper: float) -> Array:
 
 
 RRELU_NOISE = Op("_rrelu_noise", _rrelu_noise, non_differentiable="random numbers")
+_RRELU_SHARE = zero_share("RreluWithNoiseBackwardBackward0")
 RRELU = Row(
     "rrelu_with_noise",
     lambda self, noise: self * noise,
     takes="hf",
-    grads={"self": lambda g, noise: g * noise},
+    grads={"self": lambda g, self, noise: _RRELU_SHARE(g * noise, self)},
 )
 RRELU_IN_PLACE = Row(
     "rrelu_with_noise_on_result", lambda self, noise: self * noise,
@@ -199,11 +201,12 @@ def rrelu_(
     return rrelu(input, lower, upper, training, inplace=True)
 
 
+_PRELU_SHARE = zero_share("PreluKernelBackwardBackward0")
 PRELU_KERNEL = Row(
     "_prelu_kernel", lambda self, weight: np.where(self > 0, self, self * weight),
     takes=FLOATS, torch_kernel="prelu_cpu", node="PreluKernelBackward0",
     grads={
-        "self": lambda g, self, weight: g.where(self > 0, g * weight),
+        "self": lambda g, self, weight: _PRELU_SHARE(g.where(self > 0, g * weight), self),
         # The weight is saved for both, as in PyTorch.
         "weight": lambda g, self, weight: (g * self).masked_fill(self > 0, 0),
     },

@@ -19,7 +19,7 @@ from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.codegen.ufunc import across, over_rows
-from clew.kernels.numpy.arrays import row_by_row, sum_of_products, widened
+from clew.kernels.numpy.arrays import rounded, row_by_row, sum_of_products, widened
 from clew.kernels.numpy.conversion import converted
 from clew.ops.create.constants import empty_like, zeros_like
 from clew.ops.define.dims import numpy_names, wrap_dim
@@ -152,7 +152,11 @@ def _log_softmax(self: Array, *, dim: int) -> Array:
         return compiled
     result = _shifted(self, dim)
     total = _total(np.exp(result), dim, None, None, True)
-    np.subtract(result, np.log(total, total), result)
+    if dim == self.ndim - 1:
+        total = rounded(np.log(rounded(total, self.dtype)), self.dtype)
+    else:
+        np.log(total, total)
+    np.subtract(result, total, result)
     return _like(result, self)
 
 

@@ -10,7 +10,7 @@ from clew.core.arguments import explained
 from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.tensor import Tensor
-from clew.kernels.numpy.arrays import widened
+from clew.kernels.numpy.arrays import rounded, widened
 from clew.ops.define.memory_layout import as_first
 from clew.ops.nn.activation.unary import run_kernel
 from clew.ops.nn.loss.checks import (
@@ -60,8 +60,13 @@ def _weighted(losses: Tensor, input: Tensor, weight: Tensor, reduction: str) -> 
 
 def _mse(self: Array, target: Array, *, reduction: str) -> Array:
     self, target = in_one_dtype(self, target)
-    losses = run_kernel(SQUARES, widened(self), widened(target))
-    return reduced(losses, reduction, self.dtype, (self, target))
+    dtype = self.dtype
+    if dtype in dtypes.LOW_PRECISION:
+        difference = rounded(widened(self) - widened(target), dtype)
+        losses = rounded(difference * difference, dtype)
+    else:
+        losses = run_kernel(SQUARES, self, target)
+    return reduced(losses, reduction, dtype, (self, target))
 
 
 def _mse_gradient(g: Tensor, self: Tensor, target: Tensor, reduction: str) -> Tensor:

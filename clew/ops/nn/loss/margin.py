@@ -12,7 +12,7 @@ from clew.core.arguments import typed
 from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.tensor import Tensor
-from clew.kernels.numpy.arrays import widened
+from clew.kernels.numpy.arrays import rounded, widened
 from clew.ops.nn.activation.unary import logsigmoid
 from clew.ops.nn.distance import pairwise_distance
 from clew.ops.nn.loss.checks import in_one_dtype, require_same_shape
@@ -260,8 +260,9 @@ def _triplet(
 def _soft_margin(self: Array, target: Array, *, reduction: str) -> Array:
     dtype = self.dtype
     self, target = in_one_dtype(self, target)
-    losses = np.log1p(np.exp(-widened(target) * widened(self)))
-    return reduced(np.asarray(losses), reduction, dtype)
+    margins = rounded(-widened(target) * widened(self), self.dtype)
+    odds = rounded(np.exp(margins), self.dtype)
+    return reduced(rounded(np.log1p(odds), self.dtype), reduction, dtype)
 
 
 def _soft_margin_gradient(g: Tensor, self: Tensor, target: Tensor, reduction: str) -> Tensor:
