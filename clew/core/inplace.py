@@ -63,7 +63,7 @@ def run_inplace(state: State, op: Op, inputs: tuple[Any, ...], params: dict[str,
     target: Tensor = inputs[0]
     # PyTorch writes to conjugate views by copying, when everything has been read. Else one value
     # for all elements may go to one place several times.
-    by_copying = bits_of(target._array) and op.name != "copy"
+    by_copying = bool(MIRRORS) and bits_of(target._array) and op.name != "copy"
     may_overlap = op.uniform and not by_copying
     if target._storage is INFERENCE and not state.inference:
         _refuse_inference(op, inputs, params, may_overlap)
@@ -210,7 +210,12 @@ def check_write(
         ):
             # Before anybody asks for its history, which it may have lost.
             forbid_view_write(target)
-        mask = grad_mask(inputs)
+        try:
+            mask = grad_mask(inputs)
+        except RuntimeError:
+            # That the target is a leaf is said before that another operand lost its history.
+            refuse_leaf(target, writer)
+            raise
         if mask & 1:
             check_leaf(target, writer)
     if repeats_memory(target._array):
@@ -296,7 +301,8 @@ def partly_overlap(a: np.ndarray, b: np.ndarray) -> bool:
         return False
     start_a, start_b = address_of(a), address_of(b)
     if start_a == start_b and a.nbytes == b.nbytes:
-        return a.strides != b.strides
+        # In elements, which may be of two sizes.
+        return [s // a.itemsize for s in a.strides] != [s // b.itemsize for s in b.strides]
     return start_a < start_b + b.nbytes and start_b < start_a + a.nbytes
 
 

@@ -223,3 +223,12 @@ def test_halves_take_no_complex_numbers(lib: Any) -> Any:
         for name in ("div_", "pow_", "mul_", "add_", "xlogy_", "floor_divide_")
         for value in (2j, two)
     ] + [raised(x.addcmul_, x, x, value=2j), raised(x.addcdiv_, x, x, value=2j)]
+
+
+@twice
+def test_a_leaf_is_said_before_a_lost_history(lib: Any) -> Any:
+    x, w = lib.ones(2, requires_grad=True), lib.ones(2, requires_grad=True)
+    part = x.unbind(0)[0]
+    with lib.no_grad():
+        x.mul_(2)
+    return [raised(w.add_, part), raised(w.pow_, part), raised((w * 1).add_, part, words=4)]

@@ -175,3 +175,52 @@ def test_a_history_for_a_part_of_bools(lib: Any) -> Any:
     part = lib.ones(2, dtype=lib.bool).split(2)[0]
     value = leaf(lib, 1.75)
     return [part.copy_(value), part.requires_grad, raised(part.mul_, value)]
+
+
+@twice
+def test_convolutions_of_no_channels(lib: Any) -> Any:
+    conv = lib.nn.functional.conv1d
+    x, w = lib.zeros(1, 0, 2, requires_grad=True), lib.ones(2, 0, 2, requires_grad=True)
+    bias = lib.ones(2, requires_grad=True)
+    y = conv(x, w, bias, padding=1)
+    y.sum().backward()
+    return [
+        y, x.grad, w.grad, bias.grad, conv(x[0], w), conv(x, w, groups=2),
+        lib.nn.functional.conv2d(lib.zeros(2, 0, 4, 4), lib.ones(3, 0, 2, 2)),
+        raised(conv, x, lib.ones(2, 0, 3)),
+    ]  # fmt: skip
+
+
+@twice
+def test_whole_powers_of_complex_numbers(lib: Any) -> Any:
+    """As exponentials of logarithms: exact zeros would lie on the other side of a branch cut."""
+    z = lib.tensor([2j, 1 + 2j, -1.5 + 0j, -2 - 0.5j], dtype=lib.complex64)
+    n = lib.tensor([1.0, -2.0, 3.0, 7.0])
+    powers = [2j**n, z**n, z**7, z**-3, n**z]
+    return [[lib.signbit(p.real), lib.signbit(p.imag), p] for p in powers]
+
+
+@twice
+def test_products_with_one_number(lib: Any) -> Any:
+    zero, column = lib.tensor([0.0]), lib.tensor([[INF], [1.0]])
+    return [column @ zero, column[None] @ zero, column.double() @ zero.double(), zero @ column.T]
+
+
+@twice
+def test_places_that_are_not_there(lib: Any) -> Any:
+    nothing = lib.zeros(0, dtype=lib.int64)
+    x = lib.empty(1, 0, 2, dtype=lib.bool)
+    ones = lib.ones(2, dtype=lib.int64)
+    return [
+        outcome(lib.ones(2, dtype=lib.uint8).scatter, 0, nothing, -2.5),
+        outcome(lib.ones(2, dtype=lib.uint8).scatter, 0, nothing + 0, 2j),
+        raised(x.__setitem__, (0, ones), x), raised(x.__setitem__, (0, ones), True),
+        raised(x.__setitem__, (0, ones), lib.ones(3, 2, dtype=lib.bool)),
+    ]  # fmt: skip
+
+
+@twice
+def test_memory_of_two_dtypes(lib: Any) -> Any:
+    x = lib.tensor([1.5])
+    half = x.view(lib.float16)
+    return [raised(half.add_, x), half, raised(x.add_, half[:1])]

@@ -81,6 +81,8 @@ def product(a: Array, b: Array) -> Array:
         if k == 1 and (m == 1 or n == 1 or a.dtype.kind == "f"):
             # BLAS would take 0 times NaN for 0.
             return _outer(a, b)
+    elif a.ndim == 2 and b.size == 1:
+        return _outer(a, b)[:, 0]
     return np.asarray(a.dot(b))
 
 

@@ -112,7 +112,8 @@ def _scattered(self: np.ndarray, index: np.ndarray, src: np.ndarray, *, dim: int
 
 def _scattered_value(self: np.ndarray, index: np.ndarray, *, dim: int, value: Any) -> None:
     target, places = _at_least_1d(self, index)
-    target.reshape(-1)[_positions(target, places, dim)] = scalar_as(value, self.dtype)
+    if places.size:
+        target.reshape(-1)[_positions(target, places, dim)] = scalar_as(value, self.dtype)
 
 
 def _scatter_added(self: np.ndarray, index: np.ndarray, src: np.ndarray, *, dim: int) -> None:

@@ -125,7 +125,9 @@ def _index_put(
     except (ValueError, TypeError):
         # Places are looked up after shapes: those that are not there count here, too.
         selected = _selected(self, indices, pattern)
-        raise _value_mismatch(() if selected is None else selected.shape, values.shape) from None
+        if selected is None:
+            raise index_error(self.shape, indices, pattern) from None
+        raise _value_mismatch(selected.shape, values.shape) from None
 
 
 def _selected(

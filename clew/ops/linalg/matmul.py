@@ -374,7 +374,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         if second.shape[0] == 1 and first.shape[2] == second.shape[1] > 1:
             input, other = _factors(input, other)
             return _fold(input, other.squeeze(0), mm)
-        if first.shape[0] == 1:
+        if first.shape[0] == 1 < second.shape[0]:
             return _batched(input.squeeze(0), other)
     return _batched(input, other)
 

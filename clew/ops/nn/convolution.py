@@ -232,7 +232,8 @@ def _run(
         result = CONVOLUTION(input, weight, **options)
     else:
         result = CONVOLUTION_BIAS(input, weight, bias, **options)
-    return result
+    # No channels make no channels, as in PyTorch, and gradients of zeros.
+    return result if input._array.shape[1] else result[:, :0]
 
 
 def _run_transposed(

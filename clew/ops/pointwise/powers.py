@@ -53,8 +53,16 @@ def _raise_tensor(self: np.ndarray, exponent: np.ndarray) -> Any:
 
 
 def _complex_power(base: np.ndarray, exponent: np.ndarray) -> np.ndarray:
-    """exp(y log x), also where y is 0 and log x is infinite: that is NaN."""
+    """exp(y log x), also where y is 0 and log x is infinite: that is NaN.
+
+    NumPy multiplies where y is a whole number. That is rounded otherwise, which shows where parts
+    are near 0: on which side of a branch cut the result lies.
+    """
     result = np.asarray(threaded(np.power, base, exponent))
+    whole = (exponent.imag == 0) & (exponent.real % 1 == 0) & (base != 0) & np.isfinite(base)
+    if whole.any():
+        base, exponent = np.broadcast_arrays(base, exponent)
+        result[whole] = np.exp(exponent[whole] * np.log(base[whole]))
     undefined = (exponent == 0) & ((base == 0) | ~np.isfinite(base))
     if undefined.any():
         result[undefined] = complex(np.nan, np.nan)
@@ -90,6 +98,8 @@ def _raise_to_number(self: np.ndarray, exponent: Any) -> Any:
         return threaded(np.reciprocal, threaded(np.square, self))
     if exponent == -0.5:
         return threaded(np.reciprocal, threaded(np.sqrt, self))
+    if self.dtype.kind in "cW" and exponent != 0:
+        return _complex_power(self, np.asarray(exponent, self.dtype))
     return threaded(np.power, self, exponent)
 
 
