@@ -168,12 +168,14 @@ class Graph:
         self.results = [same.get(value, value) for value in self.results]
 
     def validate(self) -> None:
-        """Raise if an instruction reads what no earlier one has computed."""
+        """Raise if a value is read before it is computed, or computed twice."""
         known = {value for value in self.values if value.kind != COMPUTED}
         for instruction in self.instructions:
             for value in instruction.reads():
                 if value not in known:
                     raise AssertionError(f"{value!r} is read before it is computed: {instruction}")
+            if instruction.kind == FUSED and not known.isdisjoint(instruction.outputs):
+                raise AssertionError(f"a value is computed twice: {instruction}")
             known.update(out for out in instruction.outputs if out is not None)
         for value in self.results:
             if value not in known:

@@ -11,6 +11,7 @@ import pytest
 
 import clew
 from clew import nn
+from clew.compiler import program
 from clew.compiler.native.layouts import Layout, core_dims, loops_over
 from clew.compiler.native.segments import Segment
 from clew.nn import functional as F
@@ -80,6 +81,39 @@ def test_a_segment_computes_what_eager_computes(name: str) -> None:
         x = clew.randn(8, 32)
         assert_same(compiled(x), step(x))
     assert segments(compiled)
+
+
+class Poisoned:
+    """NumPy with memory as it may be where nobody has written to it yet."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+    def empty(self, shape: Any, dtype: np.dtype) -> np.ndarray:
+        array = np.empty(shape, dtype)
+        array.reshape(-1).view(np.uint8).fill(0xFF)
+        return array
+
+
+def test_no_memory_is_read_before_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several segments, with Python between them, that share what they compute."""
+    model = nn.Sequential(nn.Linear(32, 16), nn.ReLU(), nn.Linear(16, 32), nn.ReLU())
+    chosen = TARGET.unsqueeze(1)
+
+    def step(x: clew.Tensor) -> Any:
+        model.zero_grad()
+        out = model(x)
+        # Sorting has no native form.
+        loss = (out.gather(1, chosen).sort(0)[0] * out).square().mean() + out.cumsum(1).mean()
+        loss.backward()
+        return [loss, *[each.grad for each in model.parameters()]]
+
+    expected = step(OTHER)
+    monkeypatch.setattr(program, "np", Poisoned())
+    compiled = clew.compile(step)
+    for _ in range(3):
+        assert_same(compiled(OTHER), expected)
+    assert len(segments(compiled)) > 1
 
 
 def test_a_whole_train_step_is_one_segment() -> None:

@@ -262,7 +262,10 @@ def _native(instruction: Instruction, segment: Segment, roots: Roots) -> Calls |
     except Declined:
         return None
     for out in instruction.outputs:
-        if out is not None and (out.alias is not out or memory_order(out) is None):
+        # Some operations give back what they are given.
+        if out is not None and (out.alias is not out or out in instruction.reads()):
+            return None
+        if out is not None and memory_order(out) is None:
             return None
     if instruction.kind == STORE and not segment.owns(roots[instruction.inputs[0]]):
         return None

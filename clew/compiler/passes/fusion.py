@@ -36,6 +36,8 @@ class Cluster:
         self.members: list[Instruction] = []
         self.made: set[Value] = set()
         self.is_open = True
+        # Values of other clusters that are computed here once more, for this kernel alone.
+        self.copied: set[Value] = set()
         self.instruction: Instruction | None = None
 
     def add(self, instruction: Instruction) -> None:
@@ -146,7 +148,8 @@ class _Fusion:
         for instruction in self.done:
             if instruction.kind == FUSED:
                 cluster = instruction.detail
-                outputs = [v for m in cluster.members for v in m.outputs if v in needed]
+                wanted = needed - cluster.copied
+                outputs = [v for m in cluster.members for v in m.outputs if v in wanted]
                 if not outputs:
                     continue
                 fill(instruction, cluster, outputs)
@@ -243,6 +246,7 @@ class _Inlining:
             members, cluster.members = cluster.members, []
             for member in (*sorted(copies, key=self._place), *members):
                 cluster.add(member)
+            cluster.copied = {out for each in copies for out in each.outputs if out is not None}
 
     def _place(self, member: Instruction) -> int:
         return self.place_of[member.outputs[0]]
