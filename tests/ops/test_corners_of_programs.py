@@ -224,3 +224,22 @@ def test_memory_of_two_dtypes(lib: Any) -> Any:
     x = lib.tensor([1.5])
     half = x.view(lib.float16)
     return [raised(half.add_, x), half, raised(x.add_, half[:1])]
+
+
+@twice
+def test_vectors_times_batches(lib: Any) -> Any:
+    """Without a gradient they are batches of one row, with words of such."""
+    batch = lib.ones(2, 2, 2)
+    pairs = [
+        (lib.ones(8), batch), (lib.ones(2), batch), (lib.ones(2), batch.long()),
+        (lib.ones(2).bool(), batch.bool()), (lib.ones(2).bool(), batch), (batch, lib.ones(3)),
+        (lib.ones(3, requires_grad=True), batch), (lib.ones(0).long(), lib.ones(2, 0, 2)),
+    ]  # fmt: skip
+    return [outcome(lib.matmul, a, b, words=4) for a, b in pairs]
+
+
+@twice
+def test_masks_of_nothing(lib: Any) -> Any:
+    mask = lib.ones(0, dtype=lib.bool)
+    tensors = [lib.ones(1, 0, 2), lib.ones(1, 2), lib.ones(0, 2), lib.ones(3, 0), lib.ones(0)]
+    return [outcome(x.__getitem__, mask) for x in tensors]

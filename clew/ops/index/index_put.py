@@ -134,6 +134,8 @@ def _selected(
     self: np.ndarray, indices: Sequence[np.ndarray], pattern: Pattern
 ) -> np.ndarray | None:
     """Elements in the shape that indices select, as if all of them were inside; None if none is."""
+    if mask_error(self.shape, indices, pattern) is not None:
+        return None
     inside = [each if each.dtype.kind == "b" else np.zeros_like(each) for each in indices]
     try:
         result: np.ndarray = self[_key(inside, pattern)]

@@ -388,14 +388,26 @@ def _fold(input: Tensor, other: Tensor, product: Callable[..., Tensor]) -> Tenso
 
 def _batched(input: Tensor, other: Tensor) -> Tensor:
     """The product with a batch on the right side."""
+    folds = input.requires_grad and local.state.grad_enabled
     if input._array.ndim == 1:
+        if not folds:
+            # To PyTorch it is a batch of matrices with one row.
+            row = input._array.shape
+            _check_inner((1, *row), other._array.shape, other._array.shape[:-2])
+            _factors(input, other)
         # A vector from the left is the transposed matrices' product with it from the right.
         return _fold(other.transpose(-2, -1), input, mv)
-    if input._array.ndim == 2 and input.requires_grad and local.state.grad_enabled:
+    if input._array.ndim == 2 and folds:
         # As rows of one matrix, the left matrix's gradient is one product instead of a batch.
         return _fold(other.transpose(-2, -1), input.t(), mm).transpose(-2, -1).contiguous()
     first, second = input._array.shape, other._array.shape
     batch = _broadcast_batches(first[:-2], second[:-2])
+    _check_inner(first, second, batch)
+    product = BMM(*_factors(input, other))
+    return UNSAFE_RESHAPE(product, shape=(*batch, first[-2], second[-1]))
+
+
+def _check_inner(first: tuple[int, ...], second: tuple[int, ...], batch: tuple[int, ...]) -> None:
     if first[-1] != second[-2]:
         count = math.prod(batch)
         raise RuntimeError(
@@ -403,8 +415,6 @@ def _batched(input: Tensor, other: Tensor) -> Tensor:
             f"[{count}, {first[-1]}] but got: [{count}, {second[-2]}].\n  matmul got shapes "
             f"{errors.shape_list(first)} and {errors.shape_list(second)}" + errors.at_user_line()
         )
-    product = BMM(*_factors(input, other))
-    return UNSAFE_RESHAPE(product, shape=(*batch, first[-2], second[-1]))
 
 
 def _broadcast_batches(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
