@@ -96,7 +96,8 @@ def overloaded(values: Iterable[Any]) -> list[Any]:
         if takes_over(kind):
             _insert(found, value, kind)
         elif isinstance(value, _CONTAINERS):
-            for each in value:
+            # A list of the user's own class may iterate as it likes.
+            for each in (list if isinstance(value, list) else tuple).__iter__(value):
                 if takes_over(type(each)):
                     _insert(found, each, type(each))
     return found

@@ -232,3 +232,13 @@ def test_a_leaf_is_said_before_a_lost_history(lib: Any) -> Any:
     with lib.no_grad():
         x.mul_(2)
     return [raised(w.add_, part), raised(w.pow_, part), raised((w * 1).add_, part, words=4)]
+
+
+@twice
+def test_a_result_that_is_larger_is_said_before_that_there_is_none(lib: Any) -> Any:
+    names = ("bitwise_and_", "gcd_", "hypot_", "igamma_", "remainder_", "atan2_", "floor_divide_")
+    seen = []
+    for dtype in (lib.float32, lib.int64, lib.complex64):
+        target, larger = lib.ones(3, dtype=dtype), lib.ones(2, 3, dtype=dtype)
+        seen += [raised(getattr(target, name), larger) for name in names]
+    return seen

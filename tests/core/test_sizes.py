@@ -112,3 +112,16 @@ def test_index_errors(lib: Any) -> Any:
         raised(lib.ones(4).unflatten, 0, (-1, -1)),
         raised(lib.tensor_split, lib.ones(3), lib.tensor([1.0]), words=10),
     ]  # fmt: skip
+
+
+@twice
+def test_sizes_in_a_list_that_will_not_be_read(lib: Any) -> Any:
+    class Unreadable(list[Any]):
+        def __iter__(self) -> Any:
+            raise RuntimeError("not to be called")
+
+        __len__ = __iter__
+
+    shape: list[Any] = Unreadable()
+    shape.append("a")
+    return raised(lib.randn, shape, words=20), raised(lib.zeros, shape, words=20)

@@ -350,6 +350,10 @@ def write_binary(op: Row, self: Tensor, other: Any) -> Tensor:
         return apply_inplace(op, self, other)
     except NotImplementedError:
         # The result could not be stored in any case: that is the earlier mistake.
+        have = self._array.shape
+        shape = np.broadcast_shapes(have, other._array.shape if isinstance(other, Tensor) else ())
+        if shape != have:
+            raise errors.in_place_shape(have, shape) from None
         _, result = Elementwise.result_dtype(op, (self, other))
         if not dtypes.can_cast(result, self.dtype):
             raise errors.in_place_dtype(result.scalar_name, self.dtype.scalar_name) from None
