@@ -177,13 +177,13 @@ def contract(a: Tensor, b: Tensor, dims_a: Sequence[int], dims_b: Sequence[int])
     shape_a, shape_b = a._array.shape, b._array.shape
     inner = math.prod(shape_a[d] for d in wrapped_a)
     kept_a, kept_b = [shape_a[d] for d in free_a], [shape_b[d] for d in free_b]
-    left = a.permute(*free_a, *wrapped_a)
-    right = b.permute(*wrapped_b, *free_b)
+    left = a.permute((*free_a, *wrapped_a))
+    right = b.permute((*wrapped_b, *free_b))
     if not kept_a and not kept_b:
         return left.reshape(inner).dot(right.reshape(inner)).view(())
     left = left.reshape(math.prod(kept_a), inner)
     right = right.reshape(inner, math.prod(kept_b))
-    return left.mm(right).view(*kept_a, *kept_b)
+    return left.mm(right).view((*kept_a, *kept_b))
 
 
 # -- kron --------------------------------------------------------------------------------------
@@ -247,7 +247,7 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
             )
     splits = _best_splits([chain[0]._array.shape[0], *(t._array.shape[1] for t in chain)])
     product = _multiply_chain(chain, splits, 0, len(chain) - 1)
-    return product.view(*shape) if shape else product.view(())
+    return product.view(tuple(shape))
 
 
 def _check_chain(chain: list[Tensor]) -> None:

@@ -316,3 +316,10 @@ def test_pivots_that_all_matrices_share(lib: Any) -> Any:
         lib.vmap(lambda each: lib.lu_unpack(each, pivots))(many),
         lib.linalg.lu_solve(many, pivots.expand(4, 3), lib.ones(4, 3, 1)),
     ]
+
+
+@twice
+def test_tensordot_of_numbers(lib: Any) -> Any:
+    number, vector = lib.tensor(2.0), lib.ones(3)
+    pairs = ((number, number), (number, vector), (vector, number))
+    return [lib.tensordot(a, b, 0) for a, b in pairs], lib.tensordot(vector, vector, 1)
