@@ -97,10 +97,14 @@ def overloaded(values: Iterable[Any]) -> list[Any]:
             _insert(found, value, kind)
         elif isinstance(value, _CONTAINERS):
             # A list of the user's own class may iterate as it likes.
-            for each in (list if isinstance(value, list) else tuple).__iter__(value):
+            for each in _elements(value):
                 if takes_over(type(each)):
                     _insert(found, each, type(each))
     return found
+
+
+def _elements(values: Any) -> Iterator[Any]:
+    return list.__iter__(values) if isinstance(values, list) else tuple.__iter__(values)
 
 
 def _insert(found: list[Any], value: Any, kind: type) -> None:
