@@ -46,6 +46,7 @@ STEPS: dict[str, Step] = {
     ),
     "transposed": lambda x: ((x.T + 1) * x.T).sum(1) + (x.T.exp() @ x).sum(1),
     "broadcast": lambda x: (x.reshape(8, 1, 32) * x.reshape(8, 32, 1)).sin().sum(1) + x,
+    "gather": gradient_of(lambda x: x.gather(1, TARGET.unsqueeze(1)).square().sum()),
     "cross entropy": gradient_of(lambda x: F.cross_entropy(x, TARGET)),
     "ignored classes": gradient_of(lambda x: F.cross_entropy(x, IGNORING)),
     "sum of losses": gradient_of(lambda x: F.cross_entropy(x, TARGET, reduction="sum")),
@@ -156,6 +157,18 @@ def test_a_class_that_does_not_exist_raises_as_it_does_eagerly() -> None:
         assert model.weight.grad is None and clew.equal(model.weight, before)
     target[2] = 2
     assert_same(compiled(OTHER), step(OTHER))
+
+
+def test_an_index_out_of_bounds_raises_as_it_does_eagerly() -> None:
+    index = TARGET.clone().unsqueeze(1)
+    compiled = clew.compile(lambda x: (x * 2).gather(1, index) + 1)
+    for _ in range(3):
+        compiled(OTHER)
+    assert segments(compiled)
+    for wrong in (32, -1, 2**32):
+        index[3] = wrong
+        with pytest.raises(RuntimeError, match=f"index {wrong} is out of bounds for dimension 1"):
+            compiled(OTHER)
 
 
 def test_a_gradient_from_outside_may_lie_in_memory_in_any_order() -> None:

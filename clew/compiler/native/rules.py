@@ -21,6 +21,7 @@ from clew.kernels.codegen.ufunc import over_rows
 from clew.kernels.gemm import products
 from clew.kernels.numpy import reduce
 from clew.kernels.runtime import jit
+from clew.ops.index.gather_scatter import check_bounds
 from clew.ops.nn.activation import softmax
 from clew.ops.nn.layer_norm import (
     LAYER_NORM_BACKWARD_KERNEL,
@@ -309,6 +310,60 @@ def _nll_loss_gradient(
         c.call(_NLL_LOSS_KERNEL, scores, target, ignored, number, losses, counts, wrong)
         c.call(reduce.SUM, counts, count)
     c.call(_NLL_LOSS_BACKWARD_KERNEL, scores, target, ignored, grads[0], count, out)
+
+
+# -- one element of each row ---------------------------------------------------------------------
+
+
+@over_rows(
+    "gather_one", "(n),(),()->(),()",
+    types=[([each, I64, I64], [each] * 2) for each in ("f32", "f64")],
+)  # fmt: skip
+def _GATHER_KERNEL(x: Any, index: Any, count: Any) -> Any:
+    """The element of a row at an index, and whether there is none."""
+    zero, one = x.like(0.0), x.like(1.0)
+    found = where(position(I32).eq(index.convert(I32)), x, 0.0).row_sum()
+    return found, where((index >= 0) & (index < count), zero, one)
+
+
+@over_rows(
+    "gather_one_backward", "(n),(),()->(n)",
+    types=[([each, I64, each], [each]) for each in ("f32", "f64")],
+)  # fmt: skip
+def _GATHER_BACKWARD_KERNEL(like: Any, index: Any, g: Any) -> Any:
+    return where(position(I32).eq(index.convert(I32)), g, 0.0)
+
+
+def _one_of_each_row(x: Layout, index: Layout, dim: int) -> int:
+    _require(len(x.shape) == 2 and dim in (1, -1), "another dimension")
+    rows, count = x.shape
+    _require(index.shape == (rows, 1) and index.dtype is _INT64, "several of a row")
+    _require(count <= _MOST_CLASSES and rows < reduce.LONG, "long rows")
+    return rows
+
+
+@_rule(FORWARD, "gather")
+def _gather(c: Calls, outs: list[Layout], x: Layout, index: Layout, dim: int) -> None:
+    rows, count = _one_of_each_row(x, index, dim), x.shape[1]
+    wrong, total = c.temporary((rows,), x.dtype), c.temporary((), x.dtype)
+    places, out = (each._replace(shape=(rows,), strides=each.strides[:1])
+                   for each in (index, outs[0]))  # fmt: skip
+    c.call(_GATHER_KERNEL, x, places, c.constant(count, _INT64), out, wrong)
+    c.call(reduce.SUM, wrong, total)
+    c.check(total, check_bounds, index, 1, count)
+
+
+@_rule(GRADIENT, "gather")
+def _gather_gradient(
+    c: Calls, outs: list[Layout | None], grads: list[Layout], x: Layout, index: Layout, dim: int
+) -> None:
+    out, *others = outs
+    _require(out is not None and not any(others), "other gradients")
+    assert out is not None
+    rows = _one_of_each_row(x, index, dim)
+    places, g = (each._replace(shape=(rows,), strides=each.strides[:1])
+                 for each in (index, grads[0]))  # fmt: skip
+    c.call(_GATHER_BACKWARD_KERNEL, x, places, g, out)
 
 
 # -- losses over pairs -----------------------------------------------------------------------------
