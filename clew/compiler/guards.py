@@ -13,7 +13,7 @@ import math
 import types
 from collections.abc import Callable, Iterable
 from itertools import chain, repeat
-from operator import is_
+from operator import attrgetter, is_
 from typing import Any
 
 from clew.core import module_changes
@@ -33,7 +33,10 @@ class Guards:
         # Dicts of all kinds as wholes: the keys in order, the values, what they are called.
         self._dicts: list[tuple[Any, list[Any], list[Any], str]] = []
         self._lists: list[tuple[Any, tuple[Any, ...], str]] = []
-        # What a function without arguments gives: cells, slots, attributes of functions, contents.
+        # Attributes of functions, and the contents of cells, by name: what gets one, whose they
+        # are, the values, what they are called.
+        self._read: dict[str, tuple[Any, list[Any], list[Any], list[str]]] = {}
+        # What a function without arguments gives: slots, contents.
         self._probes: list[tuple[Callable[[], Any], Any, str]] = []
         # Like `_probes`, but others may change it between calls: the call itself must not.
         self._positions: list[tuple[Callable[[], Any], Any, str]] = []
@@ -58,6 +61,14 @@ class Guards:
     def items(self, found: Any, path: str) -> None:
         """Guard the items of a list or deque."""
         self._lists.append((found, tuple(found), path))
+
+    def attribute(self, owner: Any, name: str, path: str) -> Any:
+        """Guard an attribute; its value."""
+        _, owners, values, paths = self._read.setdefault(name, (attrgetter(name), [], [], []))
+        owners.append(owner)
+        values.append(getattr(owner, name))
+        paths.append(path)
+        return values[-1]
 
     def probe(self, ask: Callable[[], Any], path: str) -> Any:
         """Guard what a function gives; what it gives now."""
@@ -100,6 +111,16 @@ class Guards:
         for items, before, path in self._lists:
             if len(items) != len(before) or not all(map(same, items, before)):
                 return path
+        for get, owners, values_then, paths in self._read.values():
+            try:
+                if all(map(is_, map(get, owners), values_then)):
+                    continue
+                for owner, value, path in zip(owners, values_then, paths, strict=True):
+                    if not same(get(owner), value):
+                        return path
+            except ValueError:
+                # A cell is empty.
+                return "a variable"
         for ask, value, path in self._probes:
             now_value = ask()
             if now_value is not value and not same(now_value, value):

@@ -138,7 +138,7 @@ class Reached(Guards):
 
     def _optimizer(self, optimizer: Optimizer, path: str) -> Iterator[tuple[Any, str]]:
         self._optimizers.append((optimizer, path))
-        self.probe(lambda: optimizer.param_groups, f"{path}.param_groups")
+        self.attribute(optimizer, "param_groups", f"{path}.param_groups")
         self.items(optimizer.param_groups, f"{path}.param_groups")
         for group in optimizer.param_groups:
             self.items(group["params"], f"{path}.param_groups")
@@ -167,11 +167,14 @@ class Reached(Guards):
             return
         code = function.__code__
         self.codes.update(_codes_of(code))
-        self.probe(lambda: function.__code__, path)
+        self.attribute(function, "__code__", path)
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-            yield self.probe(functools.partial(_contents, cell), name), name
-        for each in (lambda: function.__defaults__, lambda: function.__kwdefaults__):
-            yield self.probe(each, path), f"a default of {path}"
+            if _contents(cell) is MISSING:
+                self.probe(functools.partial(_contents, cell), name)
+            else:
+                yield self.attribute(cell, "cell_contents", name), name
+        for each in ("__defaults__", "__kwdefaults__"):
+            yield self.attribute(function, each, path), f"a default of {path}"
         if function.__dict__:
             self.whole_dict(function.__dict__, path)
             for key, value in function.__dict__.items():
@@ -365,7 +368,7 @@ def _contents(cell: types.CellType) -> Any:
     try:
         return cell.cell_contents
     except ValueError:
-        return None
+        return MISSING
 
 
 def _slot(descriptor: Any, value: Any) -> Any:
