@@ -243,3 +243,17 @@ def test_masks_of_nothing(lib: Any) -> Any:
     mask = lib.ones(0, dtype=lib.bool)
     tensors = [lib.ones(1, 0, 2), lib.ones(1, 2), lib.ones(0, 2), lib.ones(3, 0), lib.ones(0)]
     return [outcome(x.__getitem__, mask) for x in tensors]
+
+
+@twice
+def test_softmax_of_halves_along_columns(lib: Any) -> Any:
+    """Of few columns the exponentials are rounded, too: to the last bit."""
+    x = (lib.arange(24.0).reshape(2, 4, 3) * 0.37).sin() * 3
+    halves = [x.to(dtype) for dtype in (lib.float16, lib.bfloat16)]
+    return [y.softmax(dim).view(lib.int16) for y in halves for dim in (0, 1, 2)]
+
+
+@twice
+def test_true_is_not_one_to_a_complex_power(lib: Any) -> Any:
+    z = lib.tensor([complex(INF, 1), 2 + 1j, complex(1, NAN)])
+    return [True**z, 1**z, 1.0**z, True ** lib.tensor([INF, NAN])]

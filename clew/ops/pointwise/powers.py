@@ -30,8 +30,8 @@ _FEW = THRESHOLDS[np.power]
 
 
 def _raise_number(self: Any, exponent: Any) -> Any:
-    """A number to any array; 1 stays 1, whatever the exponent."""
-    if self == 1:
+    """A number to any array; 1 stays 1, whatever the exponent. (To PyTorch, True is not 1.)"""
+    if self == 1 and self is not True:
         return np.ones_like(exponent)
     base_kind = np.asarray(self).dtype.kind
     if base_kind in "iu" and np.asarray(exponent).dtype.kind in "iu":

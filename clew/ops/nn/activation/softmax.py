@@ -5,6 +5,7 @@ The backward of each is an operation with gradients of its own. As in PyTorch, t
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any, cast
@@ -29,6 +30,8 @@ Array = np.ndarray
 # Arguments by position: the names take as long to read as small arrays to reduce.
 _largest: Any = np.maximum.reduce
 _total: Any = np.add.reduce
+# Fewer columns than the shortest of PyTorch's vectors of halves has elements.
+_FEW_COLUMNS = 16
 
 
 def _shifted(self: Array, dim: int) -> Array:
@@ -105,7 +108,11 @@ def _softmax(self: Array, *, dim: int) -> Array:
         return compiled
     result = _shifted(self, dim)
     np.exp(result, result)
-    np.divide(result, _total(result, dim, None, None, True), result)
+    total = _total(result, dim, None, None, True)
+    if dim < self.ndim - 1 and math.prod(self.shape[dim + 1 :]) < _FEW_COLUMNS:
+        # PyTorch stores the exponentials of so few columns, and divides what it has stored.
+        result = rounded(result, self.dtype)
+    np.divide(result, total, result)
     return _like(result, self)
 
 
