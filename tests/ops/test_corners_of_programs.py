@@ -257,3 +257,20 @@ def test_softmax_of_halves_along_columns(lib: Any) -> Any:
 def test_true_is_not_one_to_a_complex_power(lib: Any) -> Any:
     z = lib.tensor([complex(INF, 1), 2 + 1j, complex(1, NAN)])
     return [True**z, 1**z, 1.0**z, True ** lib.tensor([INF, NAN])]
+
+
+@twice
+def test_one_gradient_for_many_places_of_halves(lib: Any) -> Any:
+    """What is expanded has no memory of its own for each place."""
+    seen: list[Any] = []
+    for dtype in ("float16", "bfloat16", "float32"):
+        for key in ([0, 1], [1, 1, 1], lib.tensor([[0], [3]])):
+            x = leaf(lib, [[1.0, 2.0]] * 4, dtype)
+            seen += lib.autograd.grad(x[key].sum(), x)
+            seen += lib.autograd.grad(x.index_select(0, lib.tensor([2, 2])).sum(), x)
+            seen += lib.autograd.grad(x.gather(0, lib.zeros(3, 2, dtype=lib.int64)).sum(), x)
+            seen.append(x.detach().index_add(0, lib.tensor([0, 2]), x.detach()[0].expand(2, 2)))
+            seen.append(x.detach().index_put(
+                (lib.tensor([0, 0]),), lib.ones((), dtype=x.dtype).expand(2, 2), accumulate=True
+            ))  # fmt: skip
+    return seen

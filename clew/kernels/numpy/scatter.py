@@ -61,7 +61,9 @@ def add_flat(
         spread = spread.astype(target.dtype)
     flat = positions.astype(np.int64, copy=False).ravel()
     if is_half:
-        compiled.gather_scatter.add_halves(target.reshape(1, -1), flat, spread.reshape(1, -1))
+        # Without gaps: what is one number for all places is only then memory for each.
+        values = np.ascontiguousarray(spread).reshape(1, -1)
+        compiled.gather_scatter.add_halves(target.reshape(1, -1), flat, values)
     else:
         np.add.at(target.reshape(-1), flat, spread.ravel())
     return target
