@@ -23,7 +23,7 @@ import clew.hub
 import clew.utils.benchmark
 import clew.utils.model_zoo
 from clew.utils.tensorboard import SummaryWriter, events
-from tests.twice import twice
+from tests.twice import raised, twice
 
 # -- compilers -------------------------------------------------------------------------------------
 
@@ -477,3 +477,24 @@ def test_hub_loads_from_folders_and_kept_files(tmp_path: Path) -> None:
             source.as_uri(), str(tmp_path / "checked"), check_hash=True
         )
     assert list((tmp_path / "checked").iterdir()) == []
+
+
+@twice
+def test_attention_kernels_that_are_allowed(lib: Any) -> Any:
+    kernel, switches = lib.nn.attention.SDPBackend, lib.backends.cuda
+    names = ("flash", "mem_efficient", "math", "cudnn")
+    x, mask, seen = lib.ones(1, 2, 3, 4), lib.ones(3, 3, dtype=lib.bool), []
+    attention = lib.nn.functional.scaled_dot_product_attention
+
+    def note() -> None:
+        seen.append([getattr(switches, f"{name}_sdp_enabled")() for name in names])
+        seen.append(raised(attention, x, x, x, mask, 0.0, True))
+
+    note()
+    with lib.nn.attention.sdpa_kernel(kernel.MATH):
+        note()
+        with lib.nn.attention.sdpa_kernel([kernel.FLASH_ATTENTION, kernel.MATH]):
+            note()
+        note()
+    note()
+    return seen

@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 
+from clew.ops.nn.attention import ALLOWED
+
 __all__ = ["is_built", "matmul", "sdp_kernel"]
 
 matmul = SimpleNamespace(
@@ -23,14 +25,10 @@ def is_built() -> bool:
     return False
 
 
-# The kernels of scaled_dot_product_attention that a program may allow; here there is one for all.
-_allowed = dict.fromkeys(("flash", "mem_efficient", "math", "cudnn"), True)
-
-
 def _asks(kernel: str) -> Callable[[], bool]:
     def enabled() -> bool:
         """Whether a program has allowed this kernel; here one kernel does all."""
-        return _allowed[kernel]
+        return ALLOWED[kernel]
 
     enabled.__name__ = enabled.__qualname__ = f"{kernel}_sdp_enabled"
     return enabled
@@ -39,7 +37,7 @@ def _asks(kernel: str) -> Callable[[], bool]:
 def _sets(kernel: str) -> Callable[[bool], None]:
     def enable(enabled: bool) -> None:
         """Allow this kernel, or not; here one kernel does all."""
-        _allowed[kernel] = bool(enabled)
+        ALLOWED[kernel] = bool(enabled)
 
     enable.__name__ = enable.__qualname__ = f"enable_{kernel}_sdp"
     return enable
@@ -66,11 +64,11 @@ def sdp_kernel(
         FutureWarning,
         stacklevel=3,
     )
-    before = dict(_allowed)
-    _allowed.update(
+    before = dict(ALLOWED)
+    ALLOWED.update(
         flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn
     )
     try:
         yield
     finally:
-        _allowed.update(before)
+        ALLOWED.update(before)

@@ -33,6 +33,10 @@ Array = np.ndarray
 # Scores of more bytes than this are never held, however rare the case.
 LONG = 16 << 20
 
+# PyTorch's kernels that a program may allow. One kernel does all here; but only where the first is
+# allowed may a mask be given together with `is_causal`.
+ALLOWED = dict.fromkeys(("flash", "mem_efficient", "math", "cudnn"), True)
+
 
 def _above_diagonal(rows: int, columns: int) -> Array:
     return np.triu(np.ones((rows, columns), bool), 1)
@@ -154,7 +158,8 @@ def scaled_dot_product_attention(
     factor = 1 / math.sqrt(query._array.shape[-1] or 1) if scale is None else scale
     if is_causal and isinstance(attn_mask, CausalBias):
         raise ValueError("CausalBias should not be used with causal=True" + errors.at_user_line())
-    if _is_usual(query, key, value, attn_mask, dropout_p):
+    is_usual = _is_usual(query, key, value, attn_mask, dropout_p)
+    if is_usual and (ALLOWED["flash"] or not is_causal or attn_mask is None):
         return _fused(query, key, value, attn_mask, is_causal, factor, 0.0)
     if is_causal and attn_mask is not None:
         raise RuntimeError(
