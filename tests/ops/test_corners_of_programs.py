@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -274,3 +275,32 @@ def test_one_gradient_for_many_places_of_halves(lib: Any) -> Any:
                 (lib.tensor([0, 0]),), lib.ones((), dtype=x.dtype).expand(2, 2), accumulate=True
             ))  # fmt: skip
     return seen
+
+
+@twice
+def test_neighbours_towards_what_is_overwritten(lib: Any) -> Any:
+    seen: list[Any] = []
+    for swap in (False, True):
+        x, fixed = leaf(lib, [1.0, 2.0]), lib.ones(2, dtype=lib.float64)
+        y = lib.nextafter(x, fixed) if swap else lib.nextafter(fixed, x)
+        fixed.add_(1)
+        seen += [raised(y.sum().backward), x.grad]
+    return seen
+
+
+@twice
+def test_sums_of_bools_without_elements(lib: Any) -> Any:
+    nothing, ones = lib.ones(0, 3, dtype=lib.bool), lib.ones(3, 3, dtype=lib.bool)
+    return [
+        outcome(lib.addmm, nothing, nothing, ones), outcome(lib.mm, nothing, ones),
+        outcome(lib.addmm, ones[:1], nothing.T[:1], nothing),
+    ]  # fmt: skip
+
+
+@twice
+def test_names_of_kernels_that_halves_of_complex_numbers_have_not(lib: Any) -> Any:
+    names = ("exp", "log", "sqrt", "sin", "tan", "log10", "expm1", "atan", "acos", "sinh", "acosh")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        z = lib.ones(2, dtype=lib.float16) * 2j
+    return [raised(getattr(lib, name), z) for name in names]

@@ -56,6 +56,13 @@ def kind_letter(dtype: dtypes.dtype) -> str:
     return "bifc"[dtype.category]
 
 
+# What PyTorch computes by a library for vectors, which the names of its kernels tell.
+_VECTOR_MATH = {
+    "exp", "log", "sqrt", "sin", "cos", "tan", "tanh", "erf", "expm1", "log1p", "log2", "log10",
+    "atan", "asin", "acos",
+}  # fmt: skip
+
+
 class Row(Elementwise):
     """An elementwise operation that knows which dtypes it takes.
 
@@ -90,7 +97,8 @@ class Row(Elementwise):
         self.takes = takes
         self.keeps_floats = self.keeps_floats and "f" in takes and "h" in takes
         # What PyTorch calls its kernel: the name is in the error for a dtype that it does not take.
-        self.torch_kernel = torch_kernel or f"{self.name}_cpu"
+        library = "_vml" if self.name in _VECTOR_MATH else ""
+        self.torch_kernel = torch_kernel or f"{self.name}{library}_cpu"
         self.refusals = refusals or {}
         self.exact_numbers, self.takes_halves = exact_numbers, takes_halves
 

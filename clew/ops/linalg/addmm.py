@@ -169,7 +169,8 @@ def _check_factors(dtype: dtypes.dtype, beta: Any, alpha: Any) -> None:
 def _refuse_bools(torch_kernel: str, a: Tensor, b: Tensor) -> None:
     """Bools have no sums; with nothing to add up, PyTorch stumbles over the integer `beta`."""
     refuse_bool(torch_kernel, a._array, b._array)
-    if a.dtype is dtypes.bool_:
+    has_result = 0 not in (a._array.shape[-2], b._array.shape[-1])
+    if a.dtype is dtypes.bool_ and has_result:
         raise errors.in_place_dtype("Long", "Bool")
 
 
