@@ -303,4 +303,4 @@ def test_names_of_kernels_that_halves_of_complex_numbers_have_not(lib: Any) -> A
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         z = lib.ones(2, dtype=lib.float16) * 2j
-    return [raised(getattr(lib, name), z) for name in names]
+        return [raised(getattr(lib, name), z) for name in names]
