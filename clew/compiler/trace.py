@@ -177,7 +177,8 @@ class Trace:
                 raise
             # Errors are those of an eager run, which says where they come from.
             raise Mismatch from error
-        self._bump(tensors)
+        if self.bumps:
+            self._bump(tensors)
         self.replays += 1
         node = None
         if joint is not None:

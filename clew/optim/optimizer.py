@@ -154,7 +154,9 @@ class Optimizer:
                 return step(self, *args, **kwargs)
             self._opt_called = self._stepping = True
             try:
-                whole = self._run_pre_hooks(step, (self, *args), kwargs)
+                whole: tuple[tuple[Any, ...], dict[str, Any]] = (self, *args), kwargs
+                if _global_pre_hooks or self._optimizer_step_pre_hooks:
+                    whole = self._run_pre_hooks(step, *whole)
                 observer = active.observer
                 if observer is not None:
                     observer.step_begins(self, _has_closure(*whole))

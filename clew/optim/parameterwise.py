@@ -53,9 +53,13 @@ class Fused:
         if self.of_step is None:
             numbers = [self.numbers(state, options) for state in states]
             return [each for each in numbers if each is not None]
-        steps = [count_step(state) for state in states]
-        made = {step: self.of_step(step, options) for step in set(steps)}
-        return [made[step] for step in steps]
+        made: dict[float, tuple[float, ...]] = {}
+        found = []
+        for step in map(count_step, states):
+            if step not in made:
+                made[step] = self.of_step(step, options)
+            found.append(made[step])
+        return found
 
     def plan(
         self, param: Tensor, grad: Tensor, state: State, options: Options, updates: Updates
@@ -137,19 +141,29 @@ class ParameterwiseOptimizer(Optimizer):
         """Change `param` and `state` in place."""
         raise NotImplementedError
 
-    @_use_grad_for_differentiable
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update every parameter once; gives the loss that `closure` computes."""
+        plan = None if closure is not None or self._is_scaled() else self._plan
+        writer = f"{type(self).__name__} optimizer"
+        if plan is not None and plan.run(self, writer, user_where()):
+            return None
+        return self._step(closure)
+
+    def _is_scaled(self) -> bool:
+        """Whether a GradScaler has left its numbers for a fused step."""
+        scale, skipped = getattr(self, "grad_scale", None), getattr(self, "found_inf", None)
+        return scale is not None or skipped is not None
+
+    @_use_grad_for_differentiable
+    def _step(self, closure: Callable[[], Any] | None) -> Any:
         loss = None
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        writer, where = f"{type(self).__name__} optimizer", user_where()
+        writer = f"{type(self).__name__} optimizer"
         skipped = self._unscale()
-        if self._plan is not None and not skipped and self._plan.run(self, writer, where):
-            return loss
         self._plan = None
-        states, updates = self.state, Updates(where)
+        states, updates = self.state, Updates(user_where())
         updated: list[Updated] = []
         all_options: list[Options] = []
         try:

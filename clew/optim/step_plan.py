@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
-from operator import is_
+from itertools import repeat
+from operator import attrgetter, is_, itemgetter
 from typing import TYPE_CHECKING, Any
 
 from clew.core.mirror import MIRRORS
@@ -20,80 +21,79 @@ from clew.source import Place
 if TYPE_CHECKING:
     from clew.optim.parameterwise import Fused, Options, State
 
-
-class _Update:
-    """One parameter, with the state and the memory that its update works on."""
-
-    __slots__ = ("arrays", "memories", "param", "shape", "state", "storages")
-
-    def __init__(self, param: Tensor, state: State, fused: Fused) -> None:
-        self.param, self.state = param, state
-        self.memories = [(name, state[name]) for name in fused.remembered]
-        self.arrays = [param._array, *[memory._array for _, memory in self.memories]]
-        self.shape = param._array.shape
-        self.storages = [param._storage, *[memory._storage for _, memory in self.memories]]
-
-    def gradient(self, states: dict[Any, Any]) -> Any:
-        """The array of the gradient, or None if something is not as it was."""
-        param, arrays = self.param, self.arrays
-        state: Any = states.get(param)
-        if param._array is not arrays[0] or (state is not self.state and (state or self.state)):
-            return None
-        for place, (name, memory) in enumerate(self.memories, 1):
-            if state[name] is not memory or memory._array is not arrays[place]:
-                return None
-        grad = param._grad
-        if grad is None:
-            return None
-        found = grad._array
-        fits = found.dtype is arrays[0].dtype and found.shape == self.shape
-        return found if fits and found.flags.c_contiguous else None
+_ARRAY, _GRAD = attrgetter("_array"), attrgetter("_grad")
+_SHAPE, _STRIDES = attrgetter("_array.shape"), attrgetter("_array.strides")
+_SHAPE_OF, _STRIDES_OF, _DTYPE_OF = map(attrgetter, ("shape", "strides", "dtype"))
 
 
 class _GroupPlan:
-    """The updates of one group of parameters, all by one kernel."""
+    """The updates of one group of parameters, all by one kernel.
+
+    What must be as it was is in lists, so that comparing them is a few calls of C.
+    """
 
     def __init__(self, group: Options, options: Options, fused: Fused) -> None:
         self.group, self.options, self.fused = group, options, fused
-        self.updates: list[_Update] = []
+        self.params: list[Tensor] = []
+        self.states: list[State] = []
 
     def finish(self) -> bool:
         """Make the kernel's table; False if the kernel cannot work on this memory as it is."""
-        first = self.updates[0].arrays[0]
-        self.params = list(self.group["params"])
+        first = self.params[0]._array
         self.seen = dict(self.group)
         self.values = [each for name, each in self.group.items() if name != "params"]
-        whole = all(
-            each.flags.c_contiguous and each.dtype is first.dtype
-            for update in self.updates
-            for each in update.arrays
-        )
+        # For each name what is remembered under it.
+        self.memories = [
+            (itemgetter(name), [state[name] for state in self.states])
+            for name in self.fused.remembered
+        ]
+        self.tensors = [*self.params, *[each for _, found in self.memories for each in found]]
+        self.arrays = list(map(_ARRAY, self.tensors))
+        self.shapes, self.strides = [list(map(get, self.params)) for get in (_SHAPE, _STRIDES)]
+        self.dtype = TYPES[first.dtype]
+        self.dtypes = [first.dtype] * len(self.params)
+        whole = all(each.flags.c_contiguous and each.dtype is first.dtype for each in self.arrays)
         if not whole or any(isinstance(each, Tensor) for each in self.values):
             return False
-        words: list[int] = []
-        self.places: list[int] = []
-        for update in self.updates:
-            param, *memories = update.arrays
-            self.places.append(len(words) + 2)
-            words += (param.size, id(param), 0, *map(id, memories))
+        count, words = len(self.params), []
+        self.places = range(
+            2, count * (2 + len(self.arrays) // count), 2 + len(self.arrays) // count
+        )
+        for number in range(count):
+            param, *memories = self.arrays[number::count]
+            words += [param.size, id(param), 0, *map(id, memories)]
         self.table = array("q", words)
-        self.states = [update.state for update in self.updates]
-        self.total = sum(update.arrays[0].size for update in self.updates)
-        self.dtype = TYPES[first.dtype]
+        self.total = sum(param._array.size for param in self.params)
         self.run: Callable[..., None] = self.fused.kernel.compiled(self.dtype)
         return True
 
     def gradients(self, states: dict[Any, Any]) -> list[Any] | None:
         """The arrays of all gradients, or None if something is not as it was."""
-        group = self.group
-        if len(group["params"]) != len(self.params) or not all(
-            map(is_, group["params"], self.params)
+        params, group = self.params, self.group
+        now = group["params"]
+        if len(now) != len(params) or not all(map(is_, now, params)):
+            return None
+        if not self._takes_options(group) or not all(
+            map(is_, map(_ARRAY, self.tensors), self.arrays)
         ):
             return None
-        if not self._takes_options(group):
+        if self.memories:
+            if not all(map(is_, map(states.get, params), self.states)):
+                return None
+            for get, found in self.memories:
+                if not all(map(is_, map(get, self.states), found)):
+                    return None
+        grads = list(map(_GRAD, params))
+        if any(map(is_, grads, repeat(None))):
             return None
-        found = [update.gradient(states) for update in self.updates]
-        return None if any(each is None for each in found) else found
+        arrays = list(map(_ARRAY, grads))
+        if (
+            list(map(_SHAPE_OF, arrays)) != self.shapes
+            or list(map(_STRIDES_OF, arrays)) != self.strides
+            or not all(map(is_, map(_DTYPE_OF, arrays), self.dtypes))
+        ):
+            return None
+        return arrays
 
     def _takes_options(self, group: Options) -> bool:
         """Whether the options are as they were, but for the learning rate: schedulers change it."""
@@ -110,23 +110,23 @@ class _GroupPlan:
 
     def step(self, gradients: list[Any], writer: str, where: Place | None) -> None:
         """Update all parameters."""
-        table, fused, options = self.table, self.fused, self.options
-        numbers = fused.numbers_of(self.states, options)
+        table, fused = self.table, self.fused
+        numbers = fused.numbers_of(self.states, self.options)
         for place, gradient in zip(self.places, gradients, strict=True):
             table[place] = id(gradient)
-        first = numbers[0]
-        if all(each is first or each == first for each in numbers):
+        first, count = numbers[0], len(gradients)
+        if numbers.count(first) == count:
             values = array(TYPECODE[self.dtype], first)
-            self.run(table.buffer_info()[0], len(gradients), values.buffer_info()[0], self.total)
+            self.run(table.buffer_info()[0], count, values.buffer_info()[0], self.total)
         else:
-            for update, gradient, each in zip(self.updates, gradients, numbers, strict=True):
-                param, *memories = update.arrays
+            for number, (gradient, each) in enumerate(zip(gradients, numbers, strict=True)):
+                param, *memories = self.arrays[number::count]
                 fused.kernel([(param, gradient, *memories)], each)
-        for update in self.updates:
-            for storage in update.storages:
-                storage.bump("optimizer", where)
+        for tensor in self.tensors:
+            tensor._storage.bump("optimizer", where)
+        for param in self.params:
             # The error of a backward that comes too late then says what to do.
-            update.storages[0].writer = writer
+            param._storage.writer = writer
 
 
 class StepPlan:
@@ -173,7 +173,8 @@ def planned(
         if owner in owners or group.fused is not fused or type(param) not in (Tensor, Parameter):
             return None
         owners.add(owner)
-        group.updates.append(_Update(param, state, fused))
+        group.params.append(param)
+        group.states.append(state)
     whole = len(updated) == sum(len(group["params"]) for group in param_groups)
     if not whole or not all([group.finish() for group in groups.values()]):
         return None
