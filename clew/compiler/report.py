@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from clew.compiler.graph import COMPUTED, FUSED, Graph, Instruction, Value
+from clew.compiler.native.segments import Segment
 from clew.compiler.program import Program, last_uses
 from clew.core.state import local
 from clew.core.tensor import Tensor
@@ -42,17 +43,36 @@ def _trace_lines(trace: Trace, detail: str) -> list[str]:
             f"{what}{len(graph.instructions)} instructions, {fused} of them fused kernels; "
             f"intermediate values take {peak:.1f} MiB at most"
         )
+    segments = [item for item in trace.program.items if isinstance(item, Segment)]
+    if segments:
+        calls = sum(len(each.calls) for each in segments)
+        arena = max(each.arena_size for each in segments) / 2**20
+        lines.append(
+            f"{len(segments)} native segments of {calls} kernel calls; "
+            f"the largest arena has {arena:.1f} MiB"
+        )
     lines.append(f"replayed {trace.replays} times")
     if detail == "graph":
         for graph in graphs:
             lines += str(graph).splitlines()
     elif detail == "program":
         lines += trace.program.source.splitlines()
+        for segment in segments:
+            lines += _segment_lines(segment)
     elif detail in ("kernels", "llvm"):
         for graph in graphs:
             for each in graph.instructions:
                 if each.kind == FUSED:
                     lines += _kernel_lines(each, detail == "llvm")
+    return lines
+
+
+def _segment_lines(segment: Segment) -> list[str]:
+    """The calls of a native segment, with the shapes that each works on."""
+    lines = [f"segment {segment.number}:"]
+    for call in segment.calls:
+        shapes = ", ".join(str(list(operand.shape)) for operand in call.operands)
+        lines.append(f"    {call.name} {shapes}" + (" asynchronously" if call.is_async else ""))
     return lines
 
 

@@ -113,6 +113,8 @@ def test_explain_and_profile() -> None:
     assert "captured 1 times, compiled 1 times" in step.explain("summary")
     assert "fused tanh" in step.explain() and "test_passes.py" in step.explain()
     assert "def run(inputs, given):" in step.explain("program")
+    assert "matmul [3, 4], [4, 8], [3, 8]" in step.explain("program")
+    assert "1 native segments of " in step.explain("summary")
     assert "f32 = " in step.explain("kernels")
     assert "define " in step.explain("llvm")
     with pytest.raises(ValueError, match="explain"):
