@@ -286,7 +286,7 @@ def binary_row(
     aliases: tuple[str, ...] = (),
     in_place: bool = True,
     numbers: bool = True,
-    native: bool = False,
+    row: type[Row] = Row,
     function: bool = True,
     method: bool = True,
     node: str | None = None,
@@ -298,12 +298,11 @@ def binary_row(
 ) -> Callable[[Any, Any], Tensor]:
     """Define `clew.name(input, other)`, `Tensor.name(other)` and `Tensor.name_(other)`.
 
-    `numbers` says whether either side may be a Python number, `native` whether halves are computed
-    with as they are (`NativeRow`). `doc` and `example` are for the
-    docstrings, as those of a `unary_row`.
+    `numbers` says whether either side may be a Python number, `row` what the operation is made
+    with. `doc` and `example` are for the docstrings, as those of a `unary_row`.
     """
     formulas = {"self": self_grad, "other": other_grad}
-    op = (NativeRow if native else Row)(
+    op = row(
         name, forward, inputs=("self", "other"),
         grads={key: formula for key, formula in formulas.items() if formula is not None},
         rule=rule, takes=takes, torch_kernel=torch_kernel, refusals=refusals,

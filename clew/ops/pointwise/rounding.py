@@ -340,11 +340,24 @@ def nextafter(input: Tensor, other: Tensor) -> Tensor:
     return NEXTAFTER(input, other)
 
 
+class _LdexpRow(NativeRow):
+    """Of halves that integers scale, the product is rounded and not the power."""
+
+    def prepared(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        is_integer = inputs[1].dtype.category < dtypes.FLOAT
+        return inputs if is_integer else super().prepared(inputs)
+
+    def result_dtype(self, inputs: tuple[Any, ...]) -> tuple[dtypes.dtype, dtypes.dtype]:
+        if inputs[1].dtype.category < dtypes.FLOAT:
+            return Row.result_dtype(self, inputs)
+        return super().result_dtype(inputs)
+
+
 ldexp = binary_row(
     "ldexp", lambda self, other: self * np.exp2(other),
     lambda g, other: g * conj(2.0**other),
     lambda g, out: g * conj(out) * math.log(2.0),
-    rule=FLOAT, numbers=False, native=True,
+    rule=FLOAT, numbers=False, row=_LdexpRow,
     doc="`input * 2**other`: a float from mantissa and exponent.",
     example=">>> clew.ldexp(clew.tensor([0.5, 0.75]), clew.tensor([1, 3]))\ntensor([1., 6.])",
 )  # fmt: skip

@@ -181,3 +181,11 @@ def test_incomplete_gamma_functions_at_infinity_and_nan(lib: Any) -> Any:
 def test_complex_views_of_nothing(lib: Any) -> Any:
     parts = [lib.view_as_real(lib.zeros(shape, dtype=lib.complex64)) for shape in ((0,), (2, 0))]
     return [lib.view_as_complex(each).shape for part in parts for each in (part, part.frac())]
+
+
+@twice
+def test_halves_that_integers_scale(lib: Any) -> Any:
+    x = lib.tensor([-2, 2**-10, 1.3], dtype=lib.half)
+    exponents = lib.tensor([-25, 20, 3])
+    written = x.clone().ldexp_(exponents)
+    return lib.ldexp(x, exponents), lib.ldexp(x, exponents.half()), x.ldexp(exponents[1]), written
