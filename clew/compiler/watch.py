@@ -112,7 +112,9 @@ class Watch:
         code = frame.f_code
         number = id(code)
         if number == _GRAD:
-            self.capture.grad_read(frame.f_locals["self"])
+            # The property itself, or what looks for overrides first.
+            known = frame.f_locals
+            self.capture.grad_read(known["self"] if "self" in known else known["args"][0])
         if code.co_flags & _GENERATORS and not is_library(frame):
             self._resumed(frame)
         if number in self._harmless:

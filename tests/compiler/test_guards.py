@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import math
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -275,3 +277,22 @@ def test_check_compares_with_eager() -> None:
 
     losses = [step(clew.ones(4, 3)).item() for _ in range(6)]
     assert losses == sorted(losses, reverse=True)
+
+
+def test_gradients_are_read_after_another_class_has_taken_over_functions() -> None:
+    """In a process where overrides come before the first compiled function."""
+    program = """
+import clew
+class Own(clew.Tensor):
+    pass
+clew.ones(2).as_subclass(Own) + 1
+weight = clew.ones(2, requires_grad=True)
+def step(x):
+    (weight * x).sum().backward()
+    return weight.grad.norm()
+compiled = clew.compile(step)
+for number in range(1, 4):
+    assert compiled(clew.ones(2)).item() == clew.full((2,), float(number)).norm().item()
+"""
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
