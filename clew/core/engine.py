@@ -23,6 +23,7 @@ from clew.core.node import Edge, Node, restore
 from clew.core.state import State, local
 from clew.core.storage import next_sequence_number
 from clew.core.tensor import Tensor, _ndarray
+from clew.kernels.compiled.threaded_ufuncs import SERIAL_THRESHOLD, threaded
 from clew.kernels.gemm.products import finish
 from clew.observer import active
 from clew.source import Place, user_where
@@ -142,7 +143,10 @@ class Run:
                         if array.shape != following._shape or array.dtype is not following._dtype:
                             grad = fit_output(grad, following)
                             array = grad._array
-                        _add(pending[GRAD], array, pending[GRAD])
+                        if array.size < SERIAL_THRESHOLD:
+                            _add(pending[GRAD], array, pending[GRAD])
+                        else:
+                            threaded(_add, pending[GRAD], array, pending[GRAD])
                     else:
                         self.receive(pending, following, number, grad)
                 pending[DEPENDENCIES] = left = pending[DEPENDENCIES] - 1
@@ -274,9 +278,9 @@ class Run:
         elif self.create_graph or local.state.intercept is not None:
             pending[GRAD + number] = have + grad
         elif pending[OWNED] >> number & 1:
-            np.add(have, array_of(grad), have)
+            threaded(_add, have, array_of(grad), have)
         else:
-            pending[GRAD + number] = np.asarray(array_of(have) + array_of(grad))
+            pending[GRAD + number] = np.asarray(threaded(_add, array_of(have), array_of(grad)))
             pending[OWNED] |= 1 << number
 
 

@@ -79,5 +79,7 @@ THRESHOLDS = _thresholds()
 
 def threaded(ufunc: np.ufunc, array: np.ndarray, *others: Any) -> Any:
     """Call NumPy's function or the threaded one, by size; all arrays are of one dtype."""
-    kernel = THREADED[ufunc].specialize(array) if array.size >= THRESHOLDS[ufunc] else None
+    # NumPy converts halves one by one.
+    least = THRESHOLDS[ufunc] if array.itemsize > 2 else SERIAL_THRESHOLD
+    kernel = THREADED[ufunc].specialize(array) if array.size >= least else None
     return (kernel or ufunc)(array, *others)

@@ -11,6 +11,7 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.public import public
 from clew.core.tensor import Tensor
+from clew.kernels.compiled.threaded_ufuncs import threaded
 from clew.ops.define.options import Options, made, read_dtype
 
 Dtype = dtypes.dtype | None
@@ -45,10 +46,11 @@ def _window(
 
 def _cosines(positions: np.ndarray, last: int, *weights: float) -> np.ndarray:
     """A sum of cosines with alternating signs."""
-    angle = 2 * np.pi * positions / last
-    return sum(
-        (-1) ** order * weight * np.cos(order * angle) for order, weight in enumerate(weights)
-    ) + np.zeros_like(positions)
+    angle = positions * (2 * np.pi / last)
+    total = np.full_like(positions, weights[0])
+    for order, weight in enumerate(weights[1:], 1):
+        total += threaded(np.cos, order * angle if order > 1 else angle) * ((-1) ** order * weight)
+    return total
 
 
 @public(method=False, out=False)
