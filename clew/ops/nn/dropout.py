@@ -15,7 +15,7 @@ from clew.core.op import OPS, Op
 from clew.core.public import public
 from clew.core.result_layout import memory_order
 from clew.core.tensor import Tensor, wrap
-from clew.kernels.codegen.ir import BOOL, F32, F64, I64, where
+from clew.kernels.codegen.ir import BF16, BOOL, F16, F32, F64, I64, where
 from clew.kernels.codegen.ufunc import elementwise
 from clew.kernels.numpy.arrays import compute_dtype
 from clew.ops.nn.activation.unary import SELU_ALPHA, SELU_SCALE
@@ -34,7 +34,10 @@ def _KEPT_KERNEL(word: Any, bound: Any) -> Any:
 
 
 @elementwise(
-    "dropout", 3, scalars=(2,), types=[([each, BOOL, each], [each]) for each in (F32, F64)]
+    "dropout",
+    3,
+    scalars=(2,),
+    types=[([each, BOOL, each], [each]) for each in (F16, F32, F64, BF16)],
 )
 def _DROP_KERNEL(x: Any, kept: Any, scale: Any) -> Any:
     return x * where(kept, scale, 0.0)
