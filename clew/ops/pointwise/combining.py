@@ -119,13 +119,23 @@ logaddexp2 = binary_row(
 # -- lerp ------------------------------------------------------------------------------------
 
 
+@elementwise("lerp", 3, cost=2)
+def _LERP_KERNEL(x: Any, end: Any, weight: Any) -> Any:
+    difference = end - x
+    near, far = x + weight * difference, end - difference * (1.0 - weight)
+    return where(weight.abs() < 0.5, near, far)
+
+
 def _interpolated(self: Any, end: Any, weight: Any) -> Any:
     """From the nearer end, so that weight 1 gives `end` exactly."""
-    difference = end - self
     if not isinstance(weight, np.ndarray):
         if abs(weight) < 0.5:
-            return self + weight * difference
-        return end - difference * (1 - weight)
+            return self + weight * (end - self)
+        return end - (end - self) * (1 - weight)
+    kernel = _LERP_KERNEL.specialize(self)
+    if kernel is not None:
+        return kernel(self, end, weight)
+    difference = end - self
     near = np.abs(weight) < 0.5
     return np.where(near, self + weight * difference, end - difference * (1 - weight))
 
