@@ -50,6 +50,7 @@ _BINARY: dict[Any, tuple[Callable[[Any, Any], Any], int]] = {
     np.divide: (lambda x, y: x / y, 1),
     np.maximum: (lambda x, y: x.maximum(y), 1),
     np.minimum: (lambda x, y: x.minimum(y), 1),
+    np.copysign: (lambda x, y: x.copysign(y), 1),
     np.power: (lambda x, y: x.pow(y), 8),
 }
 THREADED: dict[Any, Any] = {

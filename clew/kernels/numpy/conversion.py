@@ -11,7 +11,7 @@ from clew.kernels.codegen.ir import BF16, F16, F32
 from clew.kernels.codegen.ufunc import OnBits
 
 _F16, _F32, _BITS = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.uint16)
-_BF16 = np.dtype(ml_dtypes.bfloat16)
+_F64, _BF16 = np.dtype(np.float64), np.dtype(ml_dtypes.bfloat16)
 _C32 = np.dtype(ml_dtypes.complex32)
 _E4M3 = np.dtype(ml_dtypes.float8_e4m3fn)
 
@@ -43,6 +43,10 @@ def converted(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     have = array.dtype
     if have is dtype:
         return array
+    if have is _F64 and (dtype is _F16 or dtype is _BF16):
+        # By way of float32, as PyTorch does; NumPy would round once, and take longer.
+        with np.errstate(over="ignore"):
+            array, have = array.astype(_F32), _F32
     kernel = _KERNELS.get((have, dtype))
     if kernel is None:
         return saturated(array, dtype).astype(dtype)

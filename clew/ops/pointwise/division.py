@@ -12,6 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from clew import errors
+from clew.backend import dtypes
 from clew.core.elementwise import NUMBER, binary, operands, operator
 from clew.core.inplace import apply_inplace
 from clew.core.op import OPS, Formula
@@ -21,6 +22,7 @@ from clew.core.recording import NOT_IMPLEMENTED
 from clew.core.tensor import Tensor
 from clew.kernels.codegen.ir import F32, F64, where
 from clew.kernels.codegen.ufunc import Elementwise, elementwise
+from clew.kernels.compiled.threaded_ufuncs import THREADED
 from clew.ops.define import out_checks
 from clew.ops.define.rows import (
     FLOAT,
@@ -72,8 +74,17 @@ def _floor_quotient(self: Any, other: Any) -> Any:
     return quotient
 
 
+_TRUNC_KERNEL = elementwise("trunc", 1, half=True)(lambda x: x.trunc())
+
+
 def _truncated_quotient(self: Any, other: Any) -> Any:
-    if np.asarray(self).dtype.kind in "iu":
+    array = self if isinstance(self, np.ndarray) else other
+    if array.dtype in dtypes.HALVES:
+        # The quotient is rounded first: it may become a whole number.
+        given = [np.asarray(each, array.dtype) for each in (self, other)]
+        quotient = THREADED[np.divide].specialize(array)(*given)
+        return _TRUNC_KERNEL.specialize(array)(quotient)
+    if array.dtype.kind in "iu":
         quotient = _floor_quotient(self, other)
         # Rounding down and towards zero differ where signs differ and something remains.
         return quotient + ((quotient < 0) & (quotient * other != self))
