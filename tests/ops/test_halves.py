@@ -60,6 +60,12 @@ SUMS: list[Case] = [
 ]
 FORMULAS: list[Case] = [
     ("times a number", lambda lib, x: x * 0.6 + 0.3 / x, (200,)),
+    ("from float64", lambda lib, x: (x.double() * (1 + 2.0**-12)).to(x.dtype), (200,)),
+    ("div by a number", lambda lib, x: lib.div(x, 0.17, rounding_mode="trunc"), (200,)),
+    ("div", lambda lib, x, y: lib.div(x * 8, y, rounding_mode="trunc"), (200, 200)),
+    ("copysign", lambda lib, x, y: lib.copysign(x, y), (200, 200)),
+    ("lerp", lambda lib, x, y, z: lib.lerp(x, y, z), (200, 200, 200)),
+    ("prelu", lambda lib, x, y: lib.prelu(x, y), ((2, 7, 5), 7)),
     ("addr", lambda lib, x, y, z: lib.addr(x, y, z, beta=0.6, alpha=0.2), ((40, 30), 40, 30)),
     ("addr of nothing", lambda lib, x, y, z: lib.addr(x, y, z, beta=0), ((40, 30), 40, 30)),
     ("hypot", lambda lib, x, y: lib.hypot(x, y), (200, 200)),

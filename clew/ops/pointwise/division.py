@@ -23,6 +23,8 @@ from clew.core.tensor import Tensor
 from clew.kernels.codegen.ir import F32, F64, where
 from clew.kernels.codegen.ufunc import Elementwise, elementwise
 from clew.kernels.compiled.threaded_ufuncs import THREADED
+from clew.kernels.numpy.arrays import widened
+from clew.kernels.numpy.conversion import converted
 from clew.ops.define import out_checks
 from clew.ops.define.rows import (
     FLOAT,
@@ -80,6 +82,10 @@ _TRUNC_KERNEL = elementwise("trunc", 1, half=True)(lambda x: x.trunc())
 def _truncated_quotient(self: Any, other: Any) -> Any:
     array = self if isinstance(self, np.ndarray) else other
     if array.dtype in dtypes.HALVES:
+        if self is array and array.ndim and not np.ndim(other):
+            # By one number, which need not be a half, PyTorch divides in float32.
+            quotient = np.trunc(widened(array) / np.float32(other))
+            return converted(quotient, array.dtype)
         # The quotient is rounded first: it may become a whole number.
         given = [np.asarray(each, array.dtype) for each in (self, other)]
         quotient = THREADED[np.divide].specialize(array)(*given)
@@ -101,7 +107,7 @@ DIV_FLOOR = Row(
 )  # fmt: skip
 DIV_TRUNC = NativeRow(
     "div.trunc", _truncated_quotient, takes="ihf", torch_kernel="div_trunc_cpu",
-    node="DivBackward2", grads=_ROUNDED_GRADS,
+    exact_numbers=True, node="DivBackward2", grads=_ROUNDED_GRADS,
 )  # fmt: skip
 floor_divide = binary_row(
     "floor_divide", _floor_quotient, no_derivative("floor_divide"), no_derivative("floor_divide"),

@@ -201,10 +201,14 @@ def rrelu_(
     return rrelu(input, lower, upper, training, inplace=True)
 
 
+_PRELU_FORWARD_KERNEL = elementwise("prelu", 2, half=True)(
+    lambda x, weight: choose(x > 0.0, x, x * weight)
+)
 _PRELU_SHARE = zero_share("PreluKernelBackwardBackward0")
 PRELU_KERNEL = Row(
-    "_prelu_kernel", lambda self, weight: np.where(self > 0, self, self * weight),
-    takes=FLOATS, torch_kernel="prelu_cpu", node="PreluKernelBackward0",
+    "_prelu_kernel",
+    lambda self, weight: _PRELU_FORWARD_KERNEL.specialize(self)(self, weight),
+    takes=FLOATS, takes_halves=True, torch_kernel="prelu_cpu", node="PreluKernelBackward0",
     grads={
         "self": lambda g, self, weight: _PRELU_SHARE(g.where(self > 0, g * weight), self),
         # The weight is saved for both, as in PyTorch.
