@@ -74,7 +74,8 @@ def _reduced(
     out = _as_rows(np.array(self, order="C"))
     positions = kernels.scatter.positions_of_rows(out.shape, dim, index.reshape(-1))
     given = out, positions, _as_rows(source), reduce, include_self
-    reduced = kernels.scatter.reduce_flat(*given, wide=False)
+    # Extrema are not rounded, and quicker to find among floats.
+    reduced = kernels.scatter.reduce_flat(*given, wide=reduce in ("amax", "amin"))
     return reduced.reshape(self.shape)
 
 

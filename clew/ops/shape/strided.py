@@ -14,6 +14,7 @@ from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.core.view_op import ViewOp
 from clew.kernels import numpy as kernels
+from clew.kernels.compiled.copies import copy_into
 from clew.kernels.numpy.strides import owner_of, restride
 from clew.kernels.runtime.numpy_capi import address_of
 from clew.ops.define import vmap_errors
@@ -126,10 +127,24 @@ class Geometry(NamedTuple):
             expected *= n
         return True
 
+    def is_injective(self) -> bool:
+        """Whether strides alone tell that no two elements share memory."""
+        reach = 0
+        for stride, n in sorted(zip(self.strides, self.shape, strict=True)):
+            if n > 1:
+                if stride <= reach:
+                    return False
+                reach += (n - 1) * stride
+        return True
+
+    def over(self, memory: np.ndarray) -> np.ndarray:
+        """The elements, in the memory."""
+        strides = tuple(stride * memory.itemsize for stride in self.strides)
+        return restride(memory, self.shape, strides, self.offset * memory.itemsize)
+
     def read(self, memory: np.ndarray) -> np.ndarray:
         """A copy of the elements."""
-        strides = tuple(stride * memory.itemsize for stride in self.strides)
-        return restride(memory, self.shape, strides, self.offset * memory.itemsize).copy()
+        return self.over(memory).copy()
 
     def last(self) -> int:
         """The last place in memory that is used."""
@@ -164,7 +179,10 @@ def _transferred(
     """
     size = max(source.last(), target.last(), owner.last()) + 1
     memory = np.zeros(max(size, 0), self.dtype)
-    memory = kernels.scatter.add_flat(memory, source.positions(), self)
+    if source.is_injective():
+        copy_into(source.over(memory), self)
+    else:
+        memory = kernels.scatter.add_flat(memory, source.positions(), self)
     if 0 not in owner.shape and not owner.is_contiguous():
         counts = np.bincount(owner.positions().ravel(), minlength=size)
         if counts.max() > 1:
@@ -203,6 +221,11 @@ def _strided_scattered(
     self: np.ndarray, src: np.ndarray, *, part: Geometry, whole: Geometry
 ) -> np.ndarray:
     memory = np.zeros(max(part.last(), whole.last()) + 1, self.dtype)
+    if whole.is_injective() and part.is_injective():
+        copy_into(whole.over(memory), self)
+        copy_into(part.over(memory), src)
+        is_all = whole.is_contiguous() and memory.size == self.size
+        return memory.reshape(self.shape) if is_all else whole.read(memory)
     memory[whole.positions()] = self
     memory[part.positions()] = src
     return memory[whole.positions()]
