@@ -50,13 +50,17 @@ def scatter_add(target: Array, index: Array, values: Array) -> None:
     _run("scatter_add", target, index, values)
 
 
-def add_halves(target: Array, index: Array, values: Array) -> None:
-    """target[o, index[m]] += values[o, m], rounded to float16 or bfloat16 after each addition."""
+def add_halves(target: Array, index: Array, values: Array, how: str = "fadd") -> None:
+    """target[o, index[m]] += values[o, m], rounded to float16 or bfloat16 after each addition.
+
+    With `how` "fmul", they are multiplied.
+    """
     outer, length = target.shape
     context = context_of((target, index, values, index), (length, index.size, 1, 1, 1))
     half = MEMORY_TYPE[F16 if target.dtype == np.float16 else BF16]
     grain = max(_ELEMENTS_PER_TASK // max(index.size, 1), 1)
-    _function("index_add", half, True)(address_of(context), outer, grain)
+    kind = "index_add" if how == "fadd" else "index_multiply"
+    _function(kind, half, True)(address_of(context), outer, grain)
 
 
 def index_add(target: Array, index: Array, values: Array) -> None:
@@ -127,7 +131,7 @@ class _GatherScatter(ImageRowBuilder):
         """All elements of one outer position, where the inner size is 1."""
         f = self.f
         base = self.gep(f["target"], self.mul(outer, f["length"]))
-        first = self.mul(outer, f["count"]) if kind != "index_add" else "0"
+        first = "0" if kind.startswith("index") else self.mul(outer, f["count"])
         values = self.gep(f["values"], self.mul(outer, f["count"]))
         middle = self.round_down(f["count"], str(_UNROLL))
         for begin, end, unroll in (("0", middle, _UNROLL), (middle, f["count"], 1)):
@@ -177,7 +181,8 @@ class _GatherScatter(ImageRowBuilder):
         elif self.llvm in _HALVES:
             half = _HALVES[self.llvm]
             first, second = self.e.load(half, target), self.e.load(half, value)
-            self.e.store(half, self.e.value(f"fadd float {first}, {second}"), target)
+            how = "fmul" if kind == "index_multiply" else "fadd"
+            self.e.store(half, self.e.value(f"{how} float {first}, {second}"), target)
         else:
             total = self.e.value(f"fadd {self.llvm} {self.load(target)}, {self.load(value)}")
             self.store(total, target)

@@ -15,6 +15,8 @@ import numpy as np
 from clew.backend.dtypes import LOW_PRECISION
 from clew.kernels import compiled
 from clew.kernels.codegen.contexts import TYPES
+from clew.kernels.numpy.arrays import widened
+from clew.kernels.numpy.conversion import converted
 from clew.kernels.runtime import jit
 
 # With so many elements to each position, only those that are added to are converted.
@@ -113,6 +115,10 @@ def add_rows(
         values = np.ascontiguousarray(rows).reshape(outer, index.size, width)
         places = np.ascontiguousarray(index, np.int64)
         compiled.gather_scatter.index_add(target.reshape(outer, shape[dim], width), places, values)
+        return target
+    if target.dtype in LOW_PRECISION and wide and rows.size * _SPARSE >= target.size:
+        given = widened(target), index, widened(rows)
+        target[...] = converted(add_rows(*given, dim, wide=True), target.dtype)
         return target
     if dim or width < WIDE_ROW or target.dtype in LOW_PRECISION:
         return add_flat(target, positions_of_rows(shape, dim, index), rows, wide=wide)
@@ -265,13 +271,18 @@ def reduce_flat(
     Halves are rounded after each step, or with `wide` once.
     """
     if wide and target.dtype in LOW_PRECISION:
-        floats = target.astype(np.float32), positions, values.astype(np.float32)
-        return reduce_flat(*floats, reduce, include_self, wide=True).astype(target.dtype)
+        floats = widened(target), positions, widened(values)
+        reduced = reduce_flat(*floats, reduce, include_self, wide=True)
+        return converted(reduced, target.dtype)
     flat = target.reshape(-1)
     places = positions.astype(np.int64, copy=False).ravel()
     if not include_self:
         flat[places] = _identity(reduce, target.dtype)
-    if reduce == "prod" and target.dtype.kind in "cW":
+    if target.dtype in LOW_PRECISION:
+        how = "fmul" if reduce == "prod" else "fadd"
+        rows = flat.reshape(1, -1), places, np.ascontiguousarray(values).reshape(1, -1)
+        compiled.gather_scatter.add_halves(*rows, how)
+    elif reduce == "prod" and target.dtype.kind in "cW":
         _multiply_complex(flat, places, values.ravel())
     else:
         _REDUCE[reduce].at(flat, places, values.ravel())
