@@ -239,10 +239,31 @@ def tensor_to_clew(tensor: torch.Tensor, memo: dict[int, Any] | None = None) -> 
     if tensor.dim() > MAX_DIMS:
         raise Untranslatable(f"NumPy arrays have at most {MAX_DIMS} dimensions")
     plain = tensor.detach().resolve_conj().resolve_neg()
-    memory = _same_bytes(plain.untyped_storage(), {} if memo is None else memo)
-    result = clew.empty(0, dtype=lookup(clew, short_name(plain.dtype)))
-    result.set_(memory, plain.storage_offset(), tuple(plain.shape), plain.stride())
+    memo = {} if memo is None else memo
+    result = _whole_memory(plain, memo)
+    if result is None:
+        # `set_` counts as a write.
+        memory = _same_bytes(plain.untyped_storage(), memo)
+        result = clew.empty(0, dtype=lookup(clew, short_name(plain.dtype)))
+        result.set_(memory, plain.storage_offset(), tuple(plain.shape), plain.stride())
     return result.requires_grad_() if tensor.requires_grad else result
+
+
+def _whole_memory(plain: torch.Tensor, memo: dict[int, Any]) -> Any:
+    """A new clew tensor, where the torch tensor is all of its memory and the first to show it."""
+    storage = plain.untyped_storage()
+    if not plain.is_contiguous() or plain.nbytes != storage.nbytes():
+        return None
+    if storage.data_ptr() in memo:
+        return None
+    dtype = lookup(clew, short_name(plain.dtype))
+    result = clew.empty(tuple(plain.shape), dtype=dtype)
+    if not plain.numel():
+        return result
+    every_byte = torch.empty(0, dtype=torch.uint8).set_(storage).clone().numpy()
+    result._array.reshape(-1).view(np.uint8)[...] = every_byte
+    memo[storage.data_ptr()] = (result.untyped_storage(), storage)
+    return result
 
 
 def _same_bytes(storage: torch.UntypedStorage, memo: dict[int, Any]) -> Any:

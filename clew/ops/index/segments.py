@@ -112,7 +112,10 @@ def _reduced(data: Tensor, reduce: str, edges: Array, axis: int, initial: float 
     count = edges.shape[-1] - 1
     positions = np.arange(shape[axis])
     # For each position, how many segments have ended there; what lies outside goes to one more.
-    places = (positions[:, None] >= edges[..., None, 1:]).sum(-1)
+    if edges.ndim == 1 and (np.diff(edges) >= 0).all():
+        places = np.searchsorted(edges[1:], positions, "right")
+    else:
+        places = (positions[:, None] >= edges[..., None, 1:]).sum(-1)
     places = np.where(positions < edges[..., :1], count, places)
     trailing = shape[axis + 1 :]
     index = np.broadcast_to(places.reshape(*places.shape, *(1,) * len(trailing)), shape)

@@ -76,7 +76,7 @@ def _floor_quotient(self: Any, other: Any) -> Any:
     return quotient
 
 
-_TRUNC_KERNEL = elementwise("trunc", 1, half=True)(lambda x: x.trunc())
+_TRUNC_KERNEL = elementwise("truncated", 1, half=True)(lambda x: x.trunc())
 
 
 def _truncated_quotient(self: Any, other: Any) -> Any:
