@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-import clew
 from tests.twice import outcome, raised, twice
 
 Pair = namedtuple("Pair", "first second")
@@ -34,16 +33,12 @@ def test_empty_batches(m: Any) -> Any:
     return seen
 
 
-def test_convolution_without_input_channels_is_the_bias() -> None:
-    """PyTorch's result has no channels, as if the filters were none."""
+@twice
+def test_convolution_without_input_channels_has_no_channels(m: Any) -> Any:
+    """As if the filters were none."""
     with pytest.warns(UserWarning, match="zero-element"):
-        conv = clew.nn.Conv1d(0, 8, 2, stride=2)
-    out = conv(clew.zeros(2, 0, 15))
-    assert out.shape == (2, 8, 7)
-    assert (out == conv.bias[:, None]).all()
-    out.sum().backward()
-    assert (conv.bias.grad == 14).all()
-    assert conv.weight.grad.shape == (8, 0, 2)
+        conv = m.nn.Conv1d(0, 8, 2, stride=2)
+    return conv(m.zeros(2, 0, 15)).shape
 
 
 @twice

@@ -20,6 +20,7 @@ from clew.core.tensor import Tensor
 from clew.kernels import numpy as kernels
 from clew.kernels.codegen.ufunc import elementwise
 from clew.ops.define import out_checks, rows
+from clew.ops.define.dims import is_int
 from clew.ops.define.memory_layout import in_rows
 from clew.ops.define.rows import FLOAT, FLOATS, REALS, Row, binary_row, require_tensors, unary_row
 from clew.ops.pointwise.arithmetic import conj
@@ -135,14 +136,9 @@ digamma: Any = _row(
     doc="The derivative of `lgamma`.",
     example=">>> clew.digamma(clew.tensor([1., 0.5]))\ntensor([-0.5772, -1.9635])",
 )  # fmt: skip
-
-
-def _polygamma(self: np.ndarray, *, n: int) -> np.ndarray:
-    return kernels.special_functions.polygamma(n, self)
-
-
 POLYGAMMA: Row = rows.NativeRow(
-    "polygamma", _polygamma, rule=FLOAT, takes=REALS,
+    "polygamma", lambda self, *, n: kernels.special_functions.polygamma(n, self),
+    rule=FLOAT, takes=REALS,
     grads={"self": lambda g, self, n: g * POLYGAMMA(self, n=n + 1)},
 )  # fmt: skip
 
@@ -159,10 +155,12 @@ def polygamma(n: int, input: Tensor) -> Tensor:
         >>> clew.polygamma(1, clew.tensor([1., 0.5]))
         tensor([1.6449, 4.9348])
     """
+    if not is_int(n):
+        raise errors.wrong_argument("polygamma", "n", 1, "int", n)
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n." + errors.at_user_line())
     require_tensors("polygamma", input=input)
-    return POLYGAMMA(input, n=n)
+    return POLYGAMMA(input, n=int(n))
 
 
 @public(function=False, name="polygamma", inplace=True)
