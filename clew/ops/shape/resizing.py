@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,6 +32,8 @@ from clew.ops.tensor.untyped_storage import UntypedStorage, over_storage, storag
 from clew.source import _getframe
 
 _MOST = (1 << 63) - 1
+# The count of an object that one other refers to: that of asking comes to it.
+_ONE_REFERENCE = 2
 Ints = tuple[int, ...]
 
 
@@ -52,6 +55,9 @@ def _strides_in(shape: Ints, wanted: format_type) -> Ints:
 
 def _make_room(tensor: Tensor, count: int) -> None:
     """See to it that so many elements fit between the beginning of the storage and its end."""
+    # Views, and what `detach()` and `.data` give, refer to the array. To look for all tensors of a
+    # program would take as long as the program is large.
+    is_alone = tensor._storage.untyped is None and sys.getrefcount(tensor._array) == _ONE_REFERENCE
     needed = count * tensor._array.itemsize
     memory = bytes_of(owner_of(memory_behind(tensor._array)))
     if tensor._storage.untyped is None and needed <= len(memory):
@@ -60,7 +66,7 @@ def _make_room(tensor: Tensor, count: int) -> None:
     if needed <= storage.nbytes():
         return
     before = storage.nbytes()
-    storage.resize_(needed)
+    storage._resize(needed, [tensor] if is_alone and tensor._array is storage._owner else None)
     fill_unwritten(storage._bytes[before:needed].view(tensor._array.dtype))
 
 
@@ -100,9 +106,13 @@ def resize_(self: Tensor, *args: Any, size: Any = None, memory_format: Any = Non
 
 def _reshape_memory(self: Tensor, shape: Ints, strides: Ints) -> None:
     """Give a tensor another shape and strides where it lies; its memory grows when it must."""
-    array = memory_behind(self._array)
-    offset = (address_of(array) - address_of(owner_of(array))) // array.itemsize
-    _place(self, offset, shape, strides)
+    _place(self, _offset(self), shape, strides)
+
+
+def _offset(tensor: Tensor) -> int:
+    """Where a tensor begins in its memory, in elements."""
+    array = memory_behind(tensor._array)
+    return (address_of(array) - address_of(owner_of(array))) // array.itemsize
 
 
 def _check_size(shape: Ints, itemsize: int) -> None:

@@ -314,6 +314,10 @@ class UntypedStorage:
         Args:
             size: the new number
         """
+        return self._resize(size, None)
+
+    def _resize(self, size: int, tensors: list[Tensor] | None) -> UntypedStorage:
+        """The same; `tensors` are all that lie in it, if that is known."""
         if not self.resizable():
             raise RuntimeError(
                 "Trying to resize storage that is not resizable: its memory is shared with others "
@@ -325,7 +329,7 @@ class UntypedStorage:
             # Zeros cost nothing before they are written to.
             grown = np.zeros(size, np.uint8)
             grown[: self._nbytes] = self._content
-            self._replace(grown)
+            self._replace(grown, tensors)
         self._nbytes = size
         return self
 
@@ -349,9 +353,9 @@ class UntypedStorage:
         other._move_to(mine)
         other._nbytes, self._nbytes = sizes
 
-    def _replace(self, owner: np.ndarray) -> None:
+    def _replace(self, owner: np.ndarray, tensors: list[Tensor] | None = None) -> None:
         """Go on with other memory, together with all tensors that lie in the present one."""
-        for tensor in tensors_in(self._owner):
+        for tensor in tensors_in(self._owner) if tensors is None else tensors:
             move(tensor, place_of(tensor), owner)
         _KNOWN.pop(id(self._owner), None)
         self._move_to(owner)
