@@ -127,13 +127,13 @@ def root_edges(
         if edge is None or isinstance(edge[0], Nowhere):
             if edge is not None:
                 # What starts from it is asked for first.
-                initial_grad(root._array.shape, root._array.dtype, grad, index)
+                initial_grad(root._layout.shape, root._layout.dtype, grad, index)
             observer = active.observer
             if observer is not None:
                 observer.backward_without_history(root)
             raise errors.no_history(index, why_no_history(root))
         edges.append(edge)
-        grads.append(initial_grad(root._array.shape, root._array.dtype, grad, index))
+        grads.append(initial_grad(root._layout.shape, root._layout.dtype, grad, index))
     return edges, grads
 
 
@@ -158,12 +158,12 @@ def initial_grad(shape: tuple[int, ...], dtype: np.dtype, grad: Any, index: int)
         one.fill(1)
         seed: Tensor = note_constant(wrap(one))
         return seed
-    if grad._array.shape != shape:
+    if grad._layout.shape != shape:
         raise RuntimeError(
             f"Mismatch in shape: grad_output[{index}] has a shape of {grad.shape} and "
             f"output[{index}] has a shape of {Size(shape)}." + errors.at_user_line()
         )
-    if (grad._array.dtype.kind in "cW") != (dtype.kind in "cW"):
+    if (grad._layout.dtype.kind in "cW") != (dtype.kind in "cW"):
         raise RuntimeError(
             "For complex Tensors, both grad_output and output are required to have the same dtype. "
             f"Mismatch in dtype: grad_output[{index}] has a dtype of {grad.dtype} and "

@@ -133,7 +133,7 @@ class Run:
                 pending = nodes[following]
                 if grad is not None:
                     if pending[GRAD] is None and following._outputs is None:
-                        array = grad if type(grad) is _ndarray else grad._array
+                        array = grad if type(grad) is _ndarray else grad._layout
                         if array.shape != following._shape or array.dtype is not following._dtype:
                             grad = fit_output(grad, following)
                         pending[GRAD] = grad
@@ -269,7 +269,7 @@ class Run:
     def receive(self, pending: Pending, node: Node, number: int, grad: Tensor | np.ndarray) -> None:
         """Add a gradient to what has arrived for an output of `node`."""
         shape, dtype = node._meta[number]
-        array = array_of(grad)
+        array = grad if isinstance(grad, _ndarray) else grad._layout
         if array.shape != shape or array.dtype is not dtype:
             grad = fit(tensor_of(grad), shape, dtype, node)
         have = pending[GRAD + number]

@@ -32,6 +32,7 @@ from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 from clew import errors
+from clew.core.mirror import Unread
 from clew.core.override_tables import (
     ALL_BY_KEYWORD,
     AS_GIVEN,
@@ -70,7 +71,7 @@ def disabled(
 
 
 # Types that take over nothing. A type that is not here is looked at; so are lists and tuples.
-QUIET: set[type] = {Tensor, Size, int, float, bool, complex, str, type(None), slice}
+QUIET: set[type] = {Tensor, Unread, Size, int, float, bool, complex, str, type(None), slice}
 _CONTAINERS = (list, tuple)
 
 

@@ -128,6 +128,8 @@ class Tensor:
     __array_priority__ = 1000
 
     _array: np.ndarray
+    # The same slot, for its shape, dtype and strides: the elements may still be missing (`Unread`).
+    _layout: np.ndarray
     _storage: Storage
     _requires_grad: bool
     _node: Node | None
@@ -182,7 +184,7 @@ class Tensor:
             >>> clew.zeros(2, 3).shape
             torch.Size([2, 3])
         """
-        return _sized(Size, self._array.shape)
+        return _sized(Size, self._layout.shape)
 
     @property
     def dtype(self) -> dtypes.dtype:
@@ -192,7 +194,7 @@ class Tensor:
             >>> clew.tensor([1, 2]).dtype
             torch.int64
         """
-        return dtypes.BY_NUMPY[self._array.dtype]
+        return dtypes.BY_NUMPY[self._layout.dtype]
 
     @property
     def ndim(self) -> int:
@@ -202,7 +204,7 @@ class Tensor:
             >>> clew.zeros(2, 3).ndim
             2
         """
-        return self._array.ndim
+        return self._layout.ndim
 
     # -- history ---------------------------------------------------------------------------
 
@@ -288,6 +290,9 @@ class Tensor:
             True
         """
         return self._storage.is_inference
+
+
+Tensor._layout = Tensor.__dict__["_array"]
 
 
 def wrap(array: Any, reason: NoHistory | None = None) -> Tensor:

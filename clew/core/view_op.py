@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from clew.core.engine import fitted
+from clew.core.mirror import filled, leave_unread, may_wait
 from clew.core.node import Edge, Node, recorded_edge
 from clew.core.op import Op
 from clew.core.recording import grad_mask, record
@@ -132,6 +133,30 @@ class ViewOp(Op):
             for out in outs:
                 borrow_flag(out)
         return outs
+
+
+class MirrorOp(ViewOp):
+    """A view operation that may have to show other numbers than the memory has.
+
+    Its function gives arrays in mirrors that are not filled. Large ones stay so until the elements
+    are asked for.
+    """
+
+    def __init__(self, name: str, function: Callable[..., np.ndarray], **options: Any) -> None:
+        super().__init__(name, lambda self: filled(function(self)), **options)
+        self.function = function
+
+    def __call__(self, *inputs: Any, **params: Any) -> Any:
+        state = local.state
+        if state.intercept is not None:
+            return state.intercept(self, inputs, params)
+        source: Tensor = inputs[0]
+        array = self.function(source._layout)
+        if active.observer is not None or not may_wait(array):
+            return self.share(source, params, filled(array))
+        out = self.share(source, params, array)
+        leave_unread(out)
+        return out
 
 
 def become_view(

@@ -56,7 +56,7 @@ class Parameter(Tensor, metaclass=_Marked):
                 f"_make_subclass(): argument 'data' (position 2) must be Tensor, not "
                 f"{type(data).__name__}" + errors.at_user_line()
             )
-        if type(data) is not Tensor and not isinstance(data, Parameter):
+        if data.__class__ is not Tensor and not isinstance(data, Parameter):
             # A tensor class of the user's stays what it is.
             marked: Any = retyped(data, type(data))
             marked.requires_grad = requires_grad
@@ -149,6 +149,8 @@ class UninitializedTensorMixin(Tensor):
             "`forward` with a dummy batch to initialize the parameters before calling torch "
             "functions" + errors.at_user_line()
         )
+
+    _layout = _array
 
     @property
     def shape(self) -> NoReturn:

@@ -112,7 +112,7 @@ class _Pickler(_Base):
         return NotImplemented
 
     def _reduce_tensor(self, tensor: Tensor) -> Any:
-        kind = type(tensor)
+        kind = tensor.__class__
         if is_lazy(tensor):
             return kind, (tensor.requires_grad,)
         state = tensor.__dict__ or None

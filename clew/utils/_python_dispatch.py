@@ -76,7 +76,7 @@ class _Dispatching(Interceptor):
         if not isinstance(op, Op):
             return params["outputs"] if self.outer is None else self.outer(op, inputs, params)
         func = OpCall(op, inplace)
-        types = tuple({type(value): None for value in inputs if isinstance(value, Tensor)})
+        types = tuple({value.__class__: None for value in inputs if isinstance(value, Tensor)})
         kinds = tuple(kind for kind in types if kind is not Tensor)
         state = local.state
         state.intercept = self.outer

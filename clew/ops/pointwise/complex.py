@@ -18,12 +18,13 @@ from clew.core.casting import FLOAT32, casts
 from clew.core.inplace import become
 from clew.core.mirror import CONJ as CONJ_BIT
 from clew.core.mirror import NEG as NEG_BIT
-from clew.core.mirror import bits_of, flipped, memory_behind, with_bits
+from clew.core.mirror import bits_of, flipped, memory_behind, unfilled
 from clew.core.op import Op
 from clew.core.public import FUNCTIONS, methods, out_doc, public
 from clew.core.result_layout import laid_out
+from clew.core.state import local
 from clew.core.tensor import Tensor, every_value
-from clew.core.view_op import ViewOp
+from clew.core.view_op import MirrorOp
 from clew.kernels.codegen.ir import where
 from clew.kernels.codegen.ufunc import elementwise
 from clew.kernels.numpy.arrays import imaginary_part, real_part
@@ -47,7 +48,7 @@ def _pairs(self: np.ndarray) -> np.ndarray:
     memory, bits = memory_behind(self), bits_of(self)
     first = real_part(memory)
     shape, strides = (*memory.shape, 2), (*memory.strides, first.itemsize)
-    return with_bits(restride(first, shape, strides), bits)
+    return unfilled(restride(first, shape, strides), bits)
 
 
 def _from_pairs(self: np.ndarray) -> np.ndarray:
@@ -56,31 +57,31 @@ def _from_pairs(self: np.ndarray) -> np.ndarray:
     if not self.size:
         return np.empty(shape, dtype)
     memory, bits = memory_behind(self), bits_of(self)
-    return with_bits(memory.view(dtype)[..., 0], bits)
+    return unfilled(memory.view(dtype)[..., 0], bits)
 
 
 def _real_part(self: np.ndarray) -> np.ndarray:
-    return with_bits(real_part(memory_behind(self)), bits_of(self) & NEG_BIT)
+    return unfilled(real_part(memory_behind(self)), bits_of(self) & NEG_BIT)
 
 
 def _imaginary_part(self: np.ndarray) -> np.ndarray:
     bits = bits_of(self)
     # The imaginary part of a conjugate is the negative one.
     is_negative = bool(bits & CONJ_BIT) != bool(bits & NEG_BIT)
-    return with_bits(imaginary_part(memory_behind(self)), NEG_BIT if is_negative else 0)
+    return unfilled(imaginary_part(memory_behind(self)), NEG_BIT if is_negative else 0)
 
 
-VIEW_AS_REAL: ViewOp = ViewOp(
+VIEW_AS_REAL: MirrorOp = MirrorOp(
     "view_as_real", _pairs, grads={"self": lambda g: VIEW_AS_COMPLEX(g.contiguous())}, linear=True
 )
-VIEW_AS_COMPLEX: ViewOp = ViewOp(
+VIEW_AS_COMPLEX: MirrorOp = MirrorOp(
     "view_as_complex", _from_pairs, grads={"self": lambda g: VIEW_AS_REAL(g)}, linear=True
 )
-REAL_PART: ViewOp = ViewOp(
+REAL_PART: MirrorOp = MirrorOp(
     "real", _real_part, node="SelectBackward0", linear=True,
     grads={"self": lambda g: COMPLEX(g, zeros_of(g))},
 )  # fmt: skip
-IMAGINARY_PART: ViewOp = ViewOp(
+IMAGINARY_PART: MirrorOp = MirrorOp(
     "imag", _imaginary_part, node="SelectBackward0", linear=True,
     grads={"self": lambda g: COMPLEX(zeros_of(g), g)},
 )  # fmt: skip
@@ -145,7 +146,7 @@ def view_as_complex(input: Tensor) -> Tensor:
 
 
 def _bits(input: Tensor) -> int:
-    return bits_of(every_value(input))
+    return bits_of(input._layout if local.state.intercept is None else every_value(input))
 
 
 def real(input: Tensor) -> Tensor:
@@ -194,10 +195,10 @@ methods(real=property(real, _set_real), imag=property(imag, _set_imag))
 
 # -- conjugates ------------------------------------------------------------------------------
 
-CONJ = ViewOp(
+CONJ = MirrorOp(
     "conj", lambda self: flipped(self, CONJ_BIT), grads={"self": lambda g: g.conj()}, linear=True
 )
-NEG_VIEW = ViewOp(
+NEG_VIEW = MirrorOp(
     "neg_view", lambda self: flipped(self, NEG_BIT), grads={"self": lambda g: g.neg()}, linear=True
 )
 CONJ_PHYSICAL = Op(
