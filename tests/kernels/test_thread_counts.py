@@ -153,7 +153,7 @@ def test_rows_are_added_in_the_order_of_the_index(count: int, width: int) -> Non
     rng = np.random.default_rng(count)
     index, values = rng.integers(0, 7, count), rng.normal(size=(count, width)).astype(np.float32)
     target, expected = np.zeros((7, width), np.float32), np.zeros((7, width), np.float32)
-    gather_scatter.index_add(target[None], index, values[None])
+    gather_scatter.rows_combined(target[None], index, values[None])
     for place, row in zip(index, values, strict=True):
         expected[place] += row
     assert target.tobytes() == expected.tobytes()

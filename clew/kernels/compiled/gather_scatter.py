@@ -1,8 +1,11 @@
 """Gather and scatter, compiled.
 
 Arrays are (outer, length, inner), contiguous. A task is a block of inner positions of one outer
-position: no two tasks write to the same elements, and additions are in the order of the index.
+position: no two tasks write to the same elements, and values come in the order of the index.
 `take_rows` has tasks of some rows of its result.
+
+Values are placed, or combined with what is there: added, multiplied, or the greater or smaller of
+both (a NaN, if there is one). Halves are rounded after each step.
 """
 
 from __future__ import annotations
@@ -13,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from clew.kernels.codegen.builder import BODY
-from clew.kernels.codegen.contexts import TYPES, compiled, context_of
+from clew.kernels.codegen.contexts import compiled, context_of
 from clew.kernels.codegen.emitter import MEMORY_TYPE, Emitter
 from clew.kernels.codegen.image_rows import ImageRowBuilder
-from clew.kernels.codegen.ir import BF16, F16
+from clew.kernels.codegen.ir import BF16, F16, F32, F64, I64
 from clew.kernels.codegen.loops import end_module
+from clew.kernels.codegen.ufunc import DTYPE
 from clew.kernels.runtime.numpy_capi import address_of
 
 Array = np.ndarray
@@ -28,9 +32,11 @@ _MIN_WIDTH, _MAX_WIDTH, _MANY_BLOCKS = 32, 512, 8
 _ELEMENTS_PER_TASK = 16384
 # The scalar loop over elements is unrolled.
 _UNROLL = 4
-# Halves by their LLVM type in memory; they are added as floats.
-_HALVES = {MEMORY_TYPE[half]: half for half in (F16, BF16)}
-KINDS = ("gather", "scatter", "scatter_add", "index_add", "add_rows", "take_rows")
+# The dtypes that there are kernels for. Halves are combined as floats.
+KINDS = {DTYPE[kind]: kind for kind in (F32, F64, F16, BF16, I64)}
+# How values are combined: what it is called for floats and for integers.
+_ARITHMETIC = {"add": ("fadd", "add"), "multiply": ("fmul", "mul")}
+_INTRINSICS = {"maximum": ("maximum", "smax"), "minimum": ("minimum", "smin")}
 
 
 def gather(source: Array, index: Array) -> Array:
@@ -45,27 +51,14 @@ def scatter(target: Array, index: Array, values: Array) -> None:
     _run("scatter", target, index, values)
 
 
-def scatter_add(target: Array, index: Array, values: Array) -> None:
-    """target[o, index[o, m, i], i] += values[o, m, i]."""
-    _run("scatter_add", target, index, values)
+def scatter_combined(target: Array, index: Array, values: Array, how: str = "add") -> None:
+    """target[o, index[o, m, i], i] += values[o, m, i], or the like."""
+    _run(f"scatter {how}", target, index, values)
 
 
-def add_halves(target: Array, index: Array, values: Array, how: str = "fadd") -> None:
-    """target[o, index[m]] += values[o, m], rounded to float16 or bfloat16 after each addition.
-
-    With `how` "fmul", they are multiplied.
-    """
-    outer, length = target.shape
-    context = context_of((target, index, values, index), (length, index.size, 1, 1, 1))
-    half = MEMORY_TYPE[F16 if target.dtype == np.float16 else BF16]
-    grain = max(_ELEMENTS_PER_TASK // max(index.size, 1), 1)
-    kind = "index_add" if how == "fadd" else "index_multiply"
-    _function(kind, half, True)(address_of(context), outer, grain)
-
-
-def index_add(target: Array, index: Array, values: Array) -> None:
-    """target[o, index[m], i] += values[o, m, i]."""
-    _run("index_add", target, index, values)
+def rows_combined(target: Array, index: Array, values: Array, how: str = "add") -> None:
+    """target[o, index[m], i] += values[o, m, i], or the like."""
+    _run(f"index {how}", target, index, values)
 
 
 def take_rows(table: Array, index: Array) -> Array:
@@ -74,12 +67,12 @@ def take_rows(table: Array, index: Array) -> Array:
     sizes = len(table), index.size, table.shape[1], table.shape[1], 1
     context = context_of((table, index, out, index), sizes)
     grain = max(_ELEMENTS_PER_TASK // max(table.shape[1], 1), 1)
-    _function("take_rows", TYPES[table.dtype], False)(address_of(context), index.size, grain)
+    _function("take_rows", KINDS[table.dtype], False)(address_of(context), index.size, grain)
     return out
 
 
 def add_rows(target: Array, index: Array, values: Array, rows: Array) -> None:
-    """target[0, index[m]] += values[0, rows[m]]."""
+    """target[0, index[m]] += values[0, rows[m]], of float32 or float64."""
     _run("add_rows", target, index, values, rows)
 
 
@@ -95,26 +88,30 @@ def _run(kind: str, target: Array, index: Array, values: Array, rows: Array | No
     arrays = target, index, values, index if rows is None else rows
     context = context_of(arrays, (length, count, inner, width, blocks))
     grain = max(_ELEMENTS_PER_TASK // max(count * width, 1), 1)
-    function = _function(kind, TYPES[target.dtype], inner == 1 and rows is None)
+    function = _function(kind, KINDS[target.dtype], inner == 1 and rows is None)
     function(address_of(context), outer * blocks, grain)
 
 
 @functools.cache
-def _function(kind: str, llvm: str, is_last: bool) -> Any:
-    make = functools.partial(module, kind, llvm, is_last)
-    return compiled(f"gather_scatter {kind} {llvm} {is_last}", make, "gather_scatter")
+def _function(kind: str, dtype: str, is_last: bool) -> Any:
+    make = functools.partial(module, kind, dtype, is_last)
+    return compiled(f"gather_scatter {kind} {dtype} {is_last}", make, "gather_scatter")
 
 
-def module(kind: str, llvm: str, is_last: bool) -> str:
+def module(kind: str, dtype: str, is_last: bool) -> str:
     """The LLVM module of one of the kernels; with `is_last` the inner size is 1."""
     e = Emitter()
-    _GatherScatter(e, llvm).emit(kind, is_last)
+    _GatherScatter(e, dtype).emit(kind, is_last)
     end_module(e, "gather_scatter")
     return e.text()
 
 
 class _GatherScatter(ImageRowBuilder):
     """`body(context, begin, end)` for some blocks of inner positions."""
+
+    def __init__(self, e: Emitter, dtype: str) -> None:
+        super().__init__(e, MEMORY_TYPE[dtype])
+        self.dtype = dtype
 
     def emit(self, kind: str, is_last: bool) -> None:
         with self.function(BODY):
@@ -164,13 +161,21 @@ class _GatherScatter(ImageRowBuilder):
                 number = self.load_i64(f["rows"], entry)
             row = self.mul(number, f["inner"])
             values = self.gep(f["values"], row)
-            if kind in ("index_add", "add_rows"):
+            if kind == "add_rows" or kind.startswith("index"):
                 offset = self.mul(self.load_i64(f["index"], entry), f["inner"])
-                self.add_strided_row(values, self.gep(base, offset), first, last, "1")
+                self.combine_row(kind, self.gep(base, offset), values, first, last)
             else:
                 with self.loop(first, last) as i:
                     offset = self.mul(self.load_i64(f["index"], self.add(row, i)), f["inner"])
                     self.element(kind, self.gep(base, self.add(offset, i)), self.gep(values, i))
+
+    def combine_row(self, kind: str, target: str, values: str, first: str, last: str) -> None:
+        how = "add" if kind == "add_rows" else kind.split()[1]
+
+        def combine(i: str) -> None:
+            self.combine(how, self.gep(target, i), self.gep(values, i))
+
+        self.vectorized(first, last, combine)
 
     def element(self, kind: str, target: str, value: str) -> None:
         """One element, from the addresses of the indexed and of the other one."""
@@ -178,11 +183,18 @@ class _GatherScatter(ImageRowBuilder):
             self.store(self.load(target), value)
         elif kind == "scatter":
             self.store(self.load(value), target)
-        elif self.llvm in _HALVES:
-            half = _HALVES[self.llvm]
-            first, second = self.e.load(half, target), self.e.load(half, value)
-            how = "fmul" if kind == "index_multiply" else "fadd"
-            self.e.store(half, self.e.value(f"{how} float {first}, {second}"), target)
         else:
-            total = self.e.value(f"fadd {self.llvm} {self.load(target)}, {self.load(value)}")
-            self.store(total, target)
+            self.combine(kind.split()[1], target, value)
+
+    def combine(self, how: str, target: str, value: str) -> None:
+        """What is in the target and a value, as many as there are lanes."""
+        e = self.e
+        e.lanes = self.lanes if self.lanes > 1 else 0
+        both = [e.load(self.dtype, address) for address in (target, value)]
+        dtype = F32 if self.dtype in (F16, BF16) else self.dtype
+        if how in _ARITHMETIC:
+            result = e.arithmetic(_ARITHMETIC[how][dtype == I64], dtype, *both)
+        else:
+            result = e.call(_INTRINSICS[how][dtype == I64], dtype, both)
+        e.store(self.dtype, result, target)
+        e.lanes = 0

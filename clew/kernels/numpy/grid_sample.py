@@ -18,7 +18,7 @@ from math import prod
 import numpy as np
 
 from clew.kernels import compiled
-from clew.kernels.compiled.gather_scatter import index_add
+from clew.kernels.compiled.gather_scatter import rows_combined
 from clew.kernels.numpy.arrays import Array, widened
 from clew.kernels.numpy.interpolate import cubic_weight_derivatives, cubic_weights
 
@@ -116,7 +116,7 @@ def scatter_points(g: Array, index: Array, inside: Array, *, spatial: Sequence[i
     values = np.ascontiguousarray(kept).reshape(batch, channels, prod(index.shape[1:]), 1)
     out = np.zeros((batch, channels, volume, 1), wide.dtype)
     for image, places, added in zip(out, index, values, strict=True):
-        index_add(image, np.ascontiguousarray(places), added)
+        rows_combined(image, np.ascontiguousarray(places), added)
     return out.reshape(batch, channels, *spatial).astype(g.dtype, copy=False)
 
 

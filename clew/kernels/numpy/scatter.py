@@ -61,13 +61,7 @@ def add_flat(
     spread = np.broadcast_to(values, positions.shape)
     if target.dtype != spread.dtype:
         spread = spread.astype(target.dtype)
-    flat = positions.astype(np.int64, copy=False).ravel()
-    if is_half:
-        # Without gaps: what is one number for all places is only then memory for each.
-        values = np.ascontiguousarray(spread).reshape(1, -1)
-        compiled.gather_scatter.add_halves(target.reshape(1, -1), flat, values)
-    else:
-        np.add.at(target.reshape(-1), flat, spread.ravel())
+    _combine_flat(target, positions, spread, "sum")
     return target
 
 
@@ -106,22 +100,18 @@ def add_rows(
 
     Halves are rounded after each addition, or with `wide` once.
     """
-    shape = target.shape
     if not rows.size:
         return target
-    width = math.prod(shape[dim + 1 :])
-    if target.dtype in TYPES and target.dtype is rows.dtype and target.flags.c_contiguous:
-        outer = math.prod(shape[:dim])
-        values = np.ascontiguousarray(rows).reshape(outer, index.size, width)
-        places = np.ascontiguousarray(index, np.int64)
-        compiled.gather_scatter.index_add(target.reshape(outer, shape[dim], width), places, values)
-        return target
-    if target.dtype in LOW_PRECISION and wide and rows.size * _SPARSE >= target.size:
+    if target.dtype in LOW_PRECISION and wide:
+        if rows.size * _SPARSE < target.size:
+            return _add_to_few(target, positions_of_rows(target.shape, dim, index), rows)
         given = widened(target), index, widened(rows)
         target[...] = converted(add_rows(*given, dim, wide=True), target.dtype)
         return target
-    if dim or width < WIDE_ROW or target.dtype in LOW_PRECISION:
-        return add_flat(target, positions_of_rows(shape, dim, index), rows, wide=wide)
+    if _combined_rows(target, index, rows, dim, "add"):
+        return target
+    if dim or math.prod(target.shape[1:]) < WIDE_ROW or target.dtype in LOW_PRECISION:
+        return add_flat(target, positions_of_rows(target.shape, dim, index), rows, wide=wide)
     order = np.argsort(index, kind="stable")
     place = index[order]
     # Round k adds the k-th occurrence of each row number, so no round names a row twice.
@@ -134,6 +124,25 @@ def add_rows(
         more = counts > done
         first, counts = first[more], counts[more]
     return target
+
+
+def _combined_rows(
+    target: np.ndarray, index: np.ndarray, rows: np.ndarray, dim: int, how: str
+) -> bool:
+    """Combine rows with those of the target by a kernel, if there is one for these arrays."""
+    if (
+        target.dtype not in compiled.gather_scatter.KINDS
+        or target.dtype is not rows.dtype
+        or not target.flags.c_contiguous
+    ):
+        return False
+    shape = target.shape
+    outer, width = math.prod(shape[:dim]), math.prod(shape[dim + 1 :])
+    values = np.ascontiguousarray(rows).reshape(outer, index.size, width)
+    places = np.ascontiguousarray(index, np.int64)
+    whole = target.reshape(outer, shape[dim], width)
+    compiled.gather_scatter.rows_combined(whole, places, values, how)
+    return True
 
 
 # So many elements NumPy takes more quickly than a kernel is called.
@@ -182,11 +191,12 @@ def in_blocks(
 ) -> list[np.ndarray] | None:
     """Target, index and values as (outer, length, inner), the same memory where it may be written.
 
-    None unless there is a kernel: for floats of one type, in row-major order, and an index that
-    goes with all the target has beside `dim`.
+    None unless there is a kernel: for one dtype, in row-major order, and an index that goes with
+    all the target has beside `dim`.
     """
     shape = target.shape
-    if target.dtype not in TYPES or not target.flags.c_contiguous or not index.size:
+    has_kernel = target.dtype in compiled.gather_scatter.KINDS and target.flags.c_contiguous
+    if not has_kernel or not index.size:
         return None
     if index.shape[:dim] != shape[:dim] or index.shape[dim + 1 :] != shape[dim + 1 :]:
         return None
@@ -201,6 +211,18 @@ def in_blocks(
             for each in (whole_index, *values)
         ),
     ]
+
+
+def add_along(target: np.ndarray, index: np.ndarray, values: np.ndarray, dim: int) -> None:
+    """Add values along `dim`, each at an index of its own; halves are rounded once."""
+    if target.dtype in LOW_PRECISION and values.size * _SPARSE >= target.size:
+        floats = widened(target)
+        _combine_along(floats, index, widened(values), dim, "sum")
+        target[...] = converted(floats, target.dtype)
+    elif target.dtype in LOW_PRECISION:
+        _add_to_few(target, positions_along(target.shape, dim, index), values)
+    else:
+        _combine_along(target, index, values, dim, "sum")
 
 
 def positions_along(shape: tuple[int, ...], dim: int, index: np.ndarray) -> np.ndarray:
@@ -257,40 +279,84 @@ def _multiply_complex(flat: np.ndarray, places: np.ndarray, values: np.ndarray) 
         flat[places[part]] = flat[places[part]] * values[part]
 
 
-def reduce_flat(
-    target: np.ndarray,
-    positions: np.ndarray,
-    values: np.ndarray,
-    reduce: str,
-    include_self: bool,
-    *,
-    wide: bool,
-) -> np.ndarray:
-    """Reduce values into the positions of a row-major copy; the result is returned.
+# What the kernels call it.
+_HOW = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "maximum", "amin": "minimum"}
 
-    Halves are rounded after each step, or with `wide` once.
-    """
-    if wide and target.dtype in LOW_PRECISION:
-        floats = widened(target), positions, widened(values)
-        reduced = reduce_flat(*floats, reduce, include_self, wide=True)
-        return converted(reduced, target.dtype)
+
+def _combine_along(
+    target: np.ndarray, index: np.ndarray, values: np.ndarray, dim: int, reduce: str
+) -> None:
+    """Combine values along `dim` with what is there, each at an index of its own."""
+    blocks = in_blocks(target, index, dim, values)
+    if blocks is not None:
+        whole, places, given = blocks
+        compiled.gather_scatter.scatter_combined(whole, places, given, _HOW[reduce])
+    else:
+        _combine_flat(target, positions_along(target.shape, dim, index), values, reduce)
+
+
+def _combine_flat(
+    target: np.ndarray, positions: np.ndarray, values: np.ndarray, reduce: str
+) -> None:
+    """The same at positions of a row-major array, which may be of any dtype."""
     flat = target.reshape(-1)
     places = positions.astype(np.int64, copy=False).ravel()
-    if not include_self:
-        flat[places] = _identity(reduce, target.dtype)
-    if target.dtype in LOW_PRECISION:
-        how = "fmul" if reduce == "prod" else "fadd"
-        rows = flat.reshape(1, -1), places, np.ascontiguousarray(values).reshape(1, -1)
-        compiled.gather_scatter.add_halves(*rows, how)
+    given = np.ascontiguousarray(values, target.dtype).ravel()
+    if target.dtype in compiled.gather_scatter.KINDS:
+        blocks = flat.reshape(1, -1, 1), places, given.reshape(1, -1, 1)
+        compiled.gather_scatter.rows_combined(*blocks, _HOW[reduce])
     elif reduce == "prod" and target.dtype.kind in "cW":
-        _multiply_complex(flat, places, values.ravel())
+        _multiply_complex(flat, places, given)
     else:
-        _REDUCE[reduce].at(flat, places, values.ravel())
+        _REDUCE[reduce].at(flat, places, given)
+
+
+def reduce_along(
+    target: np.ndarray, index: np.ndarray, values: np.ndarray, dim: int, reduce: str,
+    include_self: bool,
+) -> np.ndarray:  # fmt: skip
+    """Reduce values along `dim` into a row-major copy, each at an index of its own.
+
+    The result is returned. Halves are rounded once.
+    """
+    if target.dtype in LOW_PRECISION:
+        floats = widened(target), index, widened(values)
+        return converted(reduce_along(*floats, dim, reduce, include_self), target.dtype)
+    if not include_self:
+        positions = positions_along(target.shape, dim, index)
+        target.reshape(-1)[positions] = _identity(reduce, target.dtype)
+    _combine_along(target, index, values, dim, reduce)
     if reduce == "mean":
-        counts = np.bincount(places, minlength=flat.size)
-        counts = counts + 1 if include_self else np.maximum(counts, 1)
-        if target.dtype.kind in "iu":
-            flat[...] = np.floor_divide(flat, counts.astype(target.dtype))
-        else:
-            flat[...] = flat / counts.astype(target.dtype)
+        counts = np.full(target.shape, int(include_self), np.int64)
+        _combine_along(counts, index, np.ones(index.shape, np.int64), dim, "sum")
+        _divide(target, counts)
     return target
+
+
+def reduce_rows(
+    target: np.ndarray, index: np.ndarray, rows: np.ndarray, dim: int, reduce: str,
+    include_self: bool,
+) -> np.ndarray:  # fmt: skip
+    """Reduce rows along `dim` into those of a row-major copy that a vector of indices names.
+
+    The result is returned. Halves are rounded after each step.
+    """
+    if not include_self:
+        target[(slice(None),) * dim + (index,)] = _identity(reduce, target.dtype)
+    if not _combined_rows(target, index, rows, dim, _HOW[reduce]):
+        _combine_flat(target, positions_of_rows(target.shape, dim, index), rows, reduce)
+    if reduce == "mean":
+        counts = np.bincount(index, minlength=target.shape[dim]) + int(include_self)
+        _divide(target, counts.reshape((-1,) + (1,) * (target.ndim - 1 - dim)))
+    return target
+
+
+def _divide(sums: np.ndarray, counts: np.ndarray) -> None:
+    """Divide sums by counts, in place, where there are any; integers are rounded down."""
+    counts = np.maximum(counts, 1).astype(sums.dtype)
+    if sums.dtype.kind in "iu":
+        np.floor_divide(sums, counts, sums)
+    elif sums.dtype in LOW_PRECISION:
+        sums[...] = converted(widened(sums) / widened(counts), sums.dtype)
+    else:
+        np.divide(sums, counts, sums)

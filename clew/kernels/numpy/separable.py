@@ -162,7 +162,8 @@ def add_in_steps(shares: Array, tables: Sequence[AxisTable]) -> Array:
     step = max(_PICKED // max(kept.size, 1), 1)
     for first in range(0, len(rows), step):
         part = slice(first, first + step)
-        compiled.gather_scatter.add_halves(out[part], sources, rows[part].take(outputs, 1))
+        picked = rows[part].take(outputs, 1)
+        compiled.gather_scatter.rows_combined(out[part, :, None], sources, picked[..., None])
     return out.reshape(*leading, *spatial)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -78,34 +77,16 @@ def _ungathered(
     if not index.size:
         return out
     target, places, values = _at_least_1d(out, index, grad_output)
-    blocks = kernels.scatter.in_blocks(target, places, dim, values)
-    if blocks is not None:
-        compiled.gather_scatter.scatter_add(*blocks)
-        return out
-    positions = kernels.scatter.positions_along(target.shape, dim, places)
-    summed = kernels.scatter.add_flat(target, positions, values, wide=True)
-    return summed.reshape(input_sizes)
-
-
-def _placed(
-    write: Callable[..., None],
-    target: np.ndarray,
-    index: np.ndarray,
-    values: np.ndarray,
-    dim: int,
-) -> bool:
-    """Write values by a kernel, if there is one for these arrays."""
-    blocks = kernels.scatter.in_blocks(target, index, dim, values)
-    if blocks is None:
-        return False
-    check_bounds(index, dim, target.shape[dim])
-    write(*blocks)
-    return True
+    kernels.scatter.add_along(target, places, values, dim)
+    return out
 
 
 def _scattered(self: np.ndarray, index: np.ndarray, src: np.ndarray, *, dim: int) -> None:
     target, places, values = _at_least_1d(self, index, src)
-    if _placed(compiled.gather_scatter.scatter, target, places, values, dim):
+    blocks = kernels.scatter.in_blocks(target, places, dim, values)
+    if blocks is not None:
+        check_bounds(places, dim, target.shape[dim])
+        compiled.gather_scatter.scatter(*blocks)
         return
     target.reshape(-1)[_positions(target, places, dim)] = _leading_part(values, places.shape)
 
@@ -118,10 +99,9 @@ def _scattered_value(self: np.ndarray, index: np.ndarray, *, dim: int, value: An
 
 def _scatter_added(self: np.ndarray, index: np.ndarray, src: np.ndarray, *, dim: int) -> None:
     target, places, values = _at_least_1d(self, index, src)
-    if _placed(compiled.gather_scatter.scatter_add, target, places, values, dim):
-        return
-    positions = _positions(target, places, dim)
-    kernels.scatter.add_flat(target, positions, _leading_part(values, places.shape), wide=True)
+    if places.size:
+        check_bounds(places, dim, target.shape[dim])
+        kernels.scatter.add_along(target, places, _leading_part(values, places.shape), dim)
 
 
 def _scatter_reduced(
@@ -129,10 +109,11 @@ def _scatter_reduced(
     include_self: bool,
 ) -> np.ndarray:  # fmt: skip
     target, places, values = _at_least_1d(np.array(self, order="C"), index, src)
-    positions = _positions(target, places, dim)
-    values = _leading_part(values, places.shape)
-    given = target, positions, values, reduce, include_self
-    return kernels.scatter.reduce_flat(*given, wide=True).reshape(self.shape)
+    if places.size:
+        check_bounds(places, dim, target.shape[dim])
+        values = _leading_part(values, places.shape)
+        target = kernels.scatter.reduce_along(target, places, values, dim, reduce, include_self)
+    return target.reshape(self.shape)
 
 
 # -- operations ----------------------------------------------------------------------------

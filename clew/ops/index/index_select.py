@@ -72,10 +72,8 @@ def _reduced(
     include_self: bool,
 ) -> np.ndarray:  # fmt: skip
     out = _as_rows(np.array(self, order="C"))
-    positions = kernels.scatter.positions_of_rows(out.shape, dim, index.reshape(-1))
-    given = out, positions, _as_rows(source), reduce, include_self
-    # Extrema are not rounded, and quicker to find among floats.
-    reduced = kernels.scatter.reduce_flat(*given, wide=reduce in ("amax", "amin"))
+    given = out, index.reshape(-1), _as_rows(source), dim, reduce, include_self
+    reduced = kernels.scatter.reduce_rows(*given)
     return reduced.reshape(self.shape)
 
 

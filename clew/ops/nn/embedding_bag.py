@@ -77,7 +77,7 @@ def _embedding_bag(
                 result[None], ids, table[None], np.ascontiguousarray(rows, np.int64)
             )
         else:
-            compiled.gather_scatter.index_add(result[None], ids, (table[rows] * factors)[None])
+            compiled.gather_scatter.rows_combined(result[None], ids, (table[rows] * factors)[None])
     if mode == "mean":
         counts = np.bincount(ids, minlength=bags)
         result /= np.maximum(counts, 1)[:, None].astype(result.dtype)
