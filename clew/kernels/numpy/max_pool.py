@@ -13,9 +13,10 @@ from math import prod
 import numpy as np
 
 from clew.kernels import pool
-from clew.kernels.codegen.contexts import TYPES
 from clew.kernels.numpy.arrays import Array, are_below, at, is_inexact, widened
+from clew.kernels.numpy.conversion import converted
 from clew.kernels.numpy.im2col import Sizes, expand
+from clew.kernels.numpy.scatter import add_flat
 from clew.kernels.numpy.separable import (
     LONG_WINDOW,
     adaptive_bounds,
@@ -26,7 +27,7 @@ from clew.kernels.numpy.separable import (
 
 Shape = tuple[int, ...]
 # Elements from which a compiled kernel is worth loading.
-_COMPILED_FROM = 1 << 14
+_COMPILED_FROM = 1 << 11
 
 
 def pool_output_size(
@@ -60,7 +61,8 @@ def line_maxima(
     x: Array, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool
 ) -> Array:
     """The maxima of windows along the last axis, by comparing what is shifted by one place."""
-    size = x.shape[-1]
+    dtype, size = x.dtype, x.shape[-1]
+    x = widened(x)
     count = pool_output_size(size, kernel, stride, padding, dilation, ceil_mode)
     reach = (count - 1) * stride + 1
     span = reach + dilation * (kernel - 1)
@@ -71,7 +73,7 @@ def line_maxima(
     result = np.array(x[..., :reach:stride], order="C")
     for start in range(dilation, dilation * kernel, dilation):
         np.maximum(result, x[..., start : start + reach : stride], out=result)
-    return result
+    return converted(result, dtype)
 
 
 def pool_output_shape(
@@ -119,11 +121,15 @@ def max_pool(
     counts = pool_output_shape(spatial, kernel, steps, pads, spacing, ceil_mode)
     axes = list(zip(spatial, counts, kernel, steps, pads, spacing, strict=True))
     some_empty = has_empty_windows(spatial, kernel, steps, pads, spacing, ceil_mode)
-    if len(spatial) == 2 and x.dtype in TYPES and x.size >= _COMPILED_FROM and not some_empty:
-        return pool.max_pool.max_pool(x, counts, kernel, steps, pads, spacing)
-    if len(spatial) == 3 and is_inexact(x.dtype) and not some_empty:
+    has_kernel = x.dtype in pool.window_max.KINDS and not some_empty
+    if len(spatial) == 2 and has_kernel and x.size >= _COMPILED_FROM:
+        geometry = counts, kernel, steps, pads, spacing
+        values, index = pool.max_pool.max_pool(widened(x), *geometry)
+        return converted(values, x.dtype), index
+    if len(spatial) == 3 and has_kernel:
         ranges = [_window_ranges(*axis) for axis in axes]
-        return _compiled_max(x, [low for low, _ in ranges], [high for _, high in ranges], spacing)
+        lows, highs = [low for low, _ in ranges], [high for _, high in ranges]
+        return pool.window_max.window_max(x, lows, highs, spacing)
     inside = [_window_positions(*axis) for axis in axes]
     rooms = [_room(*axis) for axis in axes]
     if not any(map(any, rooms)):
@@ -137,13 +143,6 @@ def max_pool(
         empty = [_empty_windows(*axis) for axis in axes]
         index[..., functools.reduce(np.logical_or.outer, empty)] = -1
     return values, index
-
-
-def _compiled_max(
-    x: Array, first: Sequence[Array], stop: Sequence[Array], dilation: Shape
-) -> tuple[Array, Array]:
-    values, index = pool.window_max.window_max(widened(x), first, stop, dilation)
-    return values.astype(x.dtype, copy=False), index
 
 
 @lru_cache(maxsize=256)
@@ -352,27 +351,39 @@ def fractional_max_pool(
     dims = len(spatial)
     kernel = expand(kernel_size, dims, "kernel_size")
     counts = expand(output_size, dims, "output_size")
-    ordered = (samples[..., ::-1] if dims == 2 else samples)[: x.shape[0]]
-    firsts: list[Array] = []
-    for axis, (size, count, width) in enumerate(zip(spatial, counts, kernel, strict=True)):
+    for size, count, width in zip(spatial, counts, kernel, strict=True):
         if count + width - 1 > size:
             raise RuntimeError(
                 f"fractional_max_pool: pool size {width} too large relative to input size {size}"
             )
-        firsts.append(_fractional_starts(ordered[..., axis], size, count, width))
+    ordered = (samples[..., ::-1] if dims == 2 else samples)[: x.shape[0]]
+    starts = _fractional_starts(ordered, spatial, counts, kernel)
+    firsts = [starts[:, :, axis, :count].copy() for axis, count in enumerate(counts)]
     stops = [first + width for first, width in zip(firsts, kernel, strict=True)]
-    return _compiled_max(x, firsts, stops, (1,) * dims)
+    return pool.window_max.window_max(x, firsts, stops, (1,) * dims)
 
 
-def _fractional_starts(sample: Array, size: int, count: int, width: int) -> Array:
-    starts = np.empty((*sample.shape, count), np.int64)
-    starts[..., -1:] = size - width
-    if count > 1:
-        alpha = sample.dtype.type(size - width) / sample.dtype.type(count - 1)
-        steps = np.arange(count - 1).astype(sample.dtype)
-        starts[..., :-1] = (steps + sample[..., None]) * alpha
-        starts[..., :-1] -= (sample * alpha).astype(np.int64)[..., None]
+def _fractional_starts(samples: Array, spatial: Shape, counts: Shape, kernel: Shape) -> Array:
+    """(N, C, axes, largest count): where the windows begin; the last one ends with the input."""
+    steps, alpha = _fractional_steps(spatial, counts, kernel, samples.dtype)
+    starts: Array = ((steps + samples[..., None]) * alpha[:, None]).astype(np.int64)
+    starts -= (samples * alpha).astype(np.int64)[..., None]
+    for axis, (size, count, width) in enumerate(zip(spatial, counts, kernel, strict=True)):
+        starts[:, :, axis, count - 1 : count] = size - width
     return starts
+
+
+@lru_cache(maxsize=256)
+def _fractional_steps(
+    spatial: Shape, counts: Shape, kernel: Shape, dtype: np.dtype
+) -> tuple[Array, Array]:
+    """The numbers of windows, and for each axis how far they are apart."""
+    kind = dtype.type
+    apart = [
+        kind(size - width) / kind(max(count - 1, 1))
+        for size, count, width in zip(spatial, counts, kernel, strict=True)
+    ]
+    return np.arange(max(counts)).astype(dtype), np.array(apart, dtype)
 
 
 def gather_by_index(x: Array, indices: Array) -> Array:
@@ -389,16 +400,15 @@ def scatter_by_index(
     `unique` promises that no index occurs twice in a plane.
     """
     planes, volume = g.shape[0] * g.shape[1], prod(spatial)
-    if g.dtype in TYPES and len(spatial) == 2 and g.size >= _COMPILED_FROM:
-        return pool.max_pool.scatter_add(g, indices, tuple(spatial))
+    if g.dtype in pool.window_max.KINDS and len(spatial) == 2 and g.size >= _COMPILED_FROM:
+        return converted(pool.max_pool.scatter_add(widened(g), indices, tuple(spatial)), g.dtype)
     if unique:
         placed = np.zeros(planes * volume, g.dtype)
         placed[_absolute(indices, planes, volume)] = g.ravel()
         return placed.reshape(*g.shape[:2], *spatial)
-    wide = widened(g).ravel()
-    out = np.zeros(planes * volume, wide.dtype)
-    np.add.at(out, _absolute(indices, planes, volume), wide)
-    return out.reshape(*g.shape[:2], *spatial).astype(g.dtype, copy=False)
+    out = np.zeros(planes * volume, g.dtype)
+    add_flat(out, _absolute(indices, planes, volume), g.ravel(), wide=True)
+    return out.reshape(*g.shape[:2], *spatial)
 
 
 def max_unpool(x: Array, indices: Array, *, spatial: Sequence[int]) -> Array:

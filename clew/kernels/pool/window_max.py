@@ -14,14 +14,18 @@ from typing import Any
 import numpy as np
 
 from clew.kernels.codegen.builder import BODY
-from clew.kernels.codegen.contexts import TYPES, compiled, context_of
-from clew.kernels.codegen.emitter import Emitter
+from clew.kernels.codegen.contexts import compiled, context_of
+from clew.kernels.codegen.emitter import LLVM_TYPE, Emitter
 from clew.kernels.codegen.image_rows import ImageRowBuilder, Range
+from clew.kernels.codegen.ir import BF16, F16, F32, F64
 from clew.kernels.codegen.loops import end_module
+from clew.kernels.codegen.ufunc import DTYPE
 from clew.kernels.codegen.vectors import carrying_loop
 from clew.kernels.runtime.numpy_capi import address_of
 
 Array = np.ndarray
+# The dtypes that there are kernels for. Halves are compared as floats.
+KINDS = {DTYPE[kind]: kind for kind in (F32, F64, F16, BF16)}
 _AXES = 3
 _PER_AXIS = ("count", "size", "step", "by_plane")
 _FIELDS = (
@@ -30,6 +34,8 @@ _FIELDS = (
     *(f"{word}{axis}" for axis in range(_AXES) for word in _PER_AXIS),
 )  # fmt: skip
 _TAPS_PER_TASK = 16384
+# Along an axis that x does not have.
+_ONE_WINDOW = np.zeros(1, np.int64), np.ones(1, np.int64)
 
 
 def window_max(
@@ -38,18 +44,14 @@ def window_max(
     """The largest value of each window and its flat index, from x (N, C, *S) with S up to 3.
 
     Along an axis window o has the elements first[o], first[o] + dilation, ... before stop[o], at
-    least one. `first` and `stop` are (count,) for all planes or (N, C, count). The first of equal
-    values is chosen; the last NaN, where a window has any.
+    least one. `first` and `stop` are (count,) for all planes or (N, C, count), as int64 and without
+    gaps. The first of equal values is chosen; the last NaN, where a window has any.
     """
     x = np.ascontiguousarray(x)
     missing = _AXES - (x.ndim - 2)
     spatial = (1,) * missing + x.shape[2:]
     steps = (1,) * missing + tuple(dilation)
-    ranges = [(np.zeros(1, np.int64), np.ones(1, np.int64))] * missing
-    ranges += [
-        (np.ascontiguousarray(low, np.int64), np.ascontiguousarray(high, np.int64))
-        for low, high in zip(first, stop, strict=True)
-    ]
+    ranges = [_ONE_WINDOW] * missing + list(zip(first, stop, strict=True))
     counts = [low.shape[-1] for low, _ in ranges]
     values = np.empty((*x.shape[:2], *counts[missing:]), x.dtype)
     index = np.empty(values.shape, np.int64)
@@ -61,19 +63,19 @@ def window_max(
     planes = x.shape[0] * x.shape[1]
     grain = max(_TAPS_PER_TASK // max(prod(spatial), 1), 1)
     if values.size:
-        _function(TYPES[x.dtype])(address_of(context), planes, grain)
+        _function(KINDS[x.dtype])(address_of(context), planes, grain)
     return values, index
 
 
 @functools.cache
-def _function(llvm: str) -> Any:
-    make = functools.partial(module, llvm)
-    return compiled(f"window_max {llvm}", make, "window_max")
+def _function(dtype: str) -> Any:
+    make = functools.partial(module, dtype)
+    return compiled(f"window_max {dtype}", make, "window_max")
 
 
-def module(llvm: str) -> str:
+def module(dtype: str) -> str:
     e = Emitter()
-    _WindowMax(e, llvm).emit()
+    _WindowMax(e, dtype).emit()
     end_module(e, "window_max")
     return e.text()
 
@@ -81,13 +83,20 @@ def module(llvm: str) -> str:
 class _WindowMax(ImageRowBuilder):
     """`body(context, begin, end)` for some planes."""
 
+    def __init__(self, e: Emitter, dtype: str) -> None:
+        super().__init__(e, LLVM_TYPE.get(dtype, LLVM_TYPE[F32]))
+        self.dtype = dtype
+
+    def address(self, base: str, index: str) -> str:
+        return self.e.element_address(self.dtype, base, index)
+
     def emit(self) -> None:
         with self.function(BODY):
             f = self.f = self.load_context(*_FIELDS)
             volume = self.mul(*(f[f"size{axis}"] for axis in range(_AXES)))
             windows = self.mul(*(f[f"count{axis}"] for axis in range(_AXES)))
             with self.loop("%begin", "%end") as plane:
-                image = self.gep(f["x"], self.mul(plane, volume))
+                image = self.address(f["x"], self.mul(plane, volume))
                 before = self.mul(plane, windows)
                 with self.loop("0", f["count0"]) as deep:
                     depths, deep_row = self.range(0, plane, deep), self.mul(deep, f["count1"])
@@ -98,7 +107,8 @@ class _WindowMax(ImageRowBuilder):
                         with self.loop("0", f["count2"]) as wide:
                             spans = (depths, rows, self.range(2, plane, wide))
                             value, place = self.largest(image, spans)
-                            self.store(value, self.gep(f["values"], self.add(out, wide)))
+                            target = self.address(f["values"], self.add(out, wide))
+                            self.e.store(self.dtype, value, target)
                             address = self.gep_i64(f["index"], self.add(out, wide))
                             self.store_word(address, place)
 
@@ -121,10 +131,11 @@ class _WindowMax(ImageRowBuilder):
                 if axis < _AXES - 1:
                     return over(axis + 1, self.mul(self.add(before, i), sizes[axis]), so_far)
                 at = self.add(before, i)
-                value = self.load(self.gep(image, at))
+                value = self.e.load(self.dtype, self.address(image, at))
                 return self.max_with_index(value, so_far[0], at, so_far[1])
 
             carried = list(zip(kinds, so_far, strict=True))
             return carrying_loop(self.e, spans[axis][:2], spans[axis][2], body, carried)
 
-        return over(0, "0", [self.load(self.gep(image, start)), start])
+        first = self.e.load(self.dtype, self.address(image, start))
+        return over(0, "0", [first, start])

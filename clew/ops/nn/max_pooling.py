@@ -225,7 +225,7 @@ def _needs_values_only(input: Tensor) -> bool:
     """Whether nobody asks where the maxima were: floats without a history to come."""
     state, dtype = local.state, input.dtype
     is_plain = state.intercept is None and not state.dual and dtype.is_floating_point
-    return is_plain and dtype.itemsize > 2 and not (input.requires_grad and state.grad_enabled)
+    return is_plain and not (input.requires_grad and state.grad_enabled)
 
 
 def _max_pool1d(
