@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from clew import errors
 from clew.core.op import Op
 from clew.core.public import methods, public
+from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.core.view_op import ViewOp
 from clew.ops.define.dims import is_int, numpy_names, wrap_dim
@@ -84,22 +86,33 @@ SPLIT_WITH_SIZES = ViewOp(
     "split_with_sizes", _sizes_forward, grads={"self": _sizes_gradient}, outputs=0, linear=True
 )
 UNBIND = ViewOp("unbind", _unbound, grads={"self": _rebound}, outputs=0, linear=True)
-UNSAFE_SPLIT = Op(
-    "unsafe_split",
-    lambda self, *, split_size, dim: [
-        part.copy() for part in _split_forward(self, split_size=split_size, dim=dim)
-    ],
-    grads={"self": _split_gradient},
-    outputs=0,
-    linear=True,
-)
-UNSAFE_SPLIT_WITH_SIZES = Op(
-    "unsafe_split_with_sizes",
-    lambda self, *, split_sizes, dim: [part.copy() for part in _cut(self, split_sizes, dim)],
-    grads={"self": _sizes_gradient},
-    outputs=0,
-    linear=True,
-)
+
+
+class UnsafeSplit(Op):
+    """Pieces that share memory with what was split, each with a version counter of its own.
+
+    Interceptors, which take every result for new memory, get copies.
+    """
+
+    def __init__(self, name: str, cut: Callable[..., list[np.ndarray]], gradient: Any) -> None:
+        def forward(self: np.ndarray, **params: Any) -> list[np.ndarray]:
+            return [part.copy() for part in cut(self, **params)]
+
+        # `inspect` reads this attribute, which mypy does not know of.
+        forward.__signature__ = inspect.signature(cut)  # type: ignore[attr-defined]
+        self.cut = cut
+        super().__init__(name, forward, grads={"self": gradient}, outputs=0, linear=True)
+
+    def __call__(self, *inputs: Any, **params: Any) -> Any:
+        state = local.state
+        if state.intercept is not None:
+            return state.intercept(self, inputs, params)
+        parts = self.cut(inputs[0]._array, **params)
+        return self.finish_many(state, inputs, params, tuple([wrap(part) for part in parts]))
+
+
+UNSAFE_SPLIT = UnsafeSplit("unsafe_split", _split_forward, _split_gradient)
+UNSAFE_SPLIT_WITH_SIZES = UnsafeSplit("unsafe_split_with_sizes", _sizes_forward, _sizes_gradient)
 
 
 def _splittable(tensor: Tensor, name: str, dim: int) -> int:

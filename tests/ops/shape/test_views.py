@@ -12,6 +12,7 @@ import torch
 
 import clew
 from tests import oracle
+from tests.twice import twice
 
 Act = Callable[[Any, Any], Any]
 
@@ -454,3 +455,19 @@ def test_views_outlive_a_change_of_shape_of_their_base(name: str, write: str) ->
 
     for ours, theirs in zip(scenario(clew), scenario(torch), strict=True):
         np.testing.assert_array_equal(ours.detach().numpy(), theirs.detach().numpy())
+
+
+@pytest.mark.parametrize("how", ["unsafe_split", "unsafe_chunk", "unsafe_split_with_sizes"])
+def test_unsafe_pieces_share_memory_and_nothing_else(how: str) -> None:
+    @twice
+    def scenario(torch: Any) -> Any:
+        leaf = torch.arange(12.0).reshape(4, 3).requires_grad_()
+        x = leaf * 1
+        pieces = getattr(torch, how)(x, [1, 3] if how.endswith("sizes") else 2)
+        pieces[1].mul_(2)
+        seen = [(each.data_ptr() - x.data_ptr(), each._is_view(), each._version) for each in pieces]
+        names = [each.grad_fn.name() for each in pieces]
+        (pieces[0].sum() + pieces[1].sum() + x.sum()).backward()
+        return seen, names, x.detach(), x._version, leaf.grad
+
+    scenario()
