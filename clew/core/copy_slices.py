@@ -7,7 +7,7 @@ from typing import cast
 
 from clew import errors
 from clew.core.engine import fit
-from clew.core.node import Edge, Node, edge_of, restore
+from clew.core.node import Edge, Node, edge_of, restore, with_strides
 from clew.core.recording import EVERY_EDGE, OpNode
 from clew.core.saving import with_output_edge
 from clew.core.state import State, local
@@ -23,7 +23,7 @@ class CopySlices(Node):
     to the old base by itself; then that part is zero here.
     """
 
-    __slots__ = ("freed", "step", "steps", "strides")
+    __slots__ = ("by_address", "freed", "step", "steps", "strides")
 
     step: OpNode | None
 
@@ -43,9 +43,10 @@ class CopySlices(Node):
         self.module_path = state.module_path
         # Only how to view, not the view itself, which would keep the base alive in a cycle.
         self.steps = view.steps()
-        # as_strided addresses memory, so the gradient must lie in memory as the base does.
-        by_address = any("strided" in op.name for op, _, _ in self.steps)
-        self.strides = base.stride() if by_address else None
+        # The gradient of the base lies in memory as the base does.
+        self.strides = None if base._is_lifted else base._array.strides
+        # as_strided addresses memory, so what is viewed must lie there as well.
+        self.by_address = any("strided" in op.name for op, _, _ in self.steps)
 
     def name(self) -> str:
         return "torch::autograd::CopySlices"
@@ -60,8 +61,8 @@ class CopySlices(Node):
         if self.freed is not None:
             # As in PyTorch, also where the step has saved nothing.
             raise errors.backward_twice(self, self.freed)
-        if self.strides is not None:
-            g = g.new_empty_strided(self._shape, self.strides).copy_(g)
+        if self.by_address:
+            g = with_strides(g, self.strides)
         part = take_steps(g, self.steps)
         results: list[Tensor | None]
         if self.step is None:
@@ -70,7 +71,8 @@ class CopySlices(Node):
             results = list(self._apply_step(self.step, g, part, wanted))
         if self._edges[0] is not None:
             of_part = None if self.step is None else results[0]
-            results[0] = of_base = cast(Tensor, g.clone())
+            of_base = with_strides(g, self.strides)
+            results[0] = of_base = of_base if of_base is not g else cast(Tensor, g.clone())
             place = take_steps(of_base, self.steps)
             if of_part is None:
                 place.zero_()

@@ -9,7 +9,7 @@ import numpy as np
 
 from clew.core.engine import fitted
 from clew.core.mirror import filled, leave_unread, may_wait
-from clew.core.node import Edge, Node, recorded_edge
+from clew.core.node import Edge, Node, recorded_edge, with_strides
 from clew.core.op import Op
 from clew.core.recording import grad_mask, record
 from clew.core.state import State, local
@@ -25,11 +25,13 @@ _SHOWN_OTHERWISE = frozenset({"view_as_real", "view_as_complex", "conj", "neg_vi
 class AsStridedBackward0(Node):
     """The history of a view that was made anew from its base, after one of them was written to."""
 
-    __slots__ = ("chain",)
+    __slots__ = ("chain", "strides")
 
-    def __init__(self, chain: list[Node]) -> None:
+    def __init__(self, chain: list[Node], strides: tuple[int, ...] | None) -> None:
         last, first = chain[0], chain[-1]
         self.chain = chain
+        # Of the base, if the chain begins there: its gradient lies in memory as it does.
+        self.strides = strides
         self._edges = first._edges
         self._meta = last._meta
         self._extras = None
@@ -42,7 +44,7 @@ class AsStridedBackward0(Node):
         for node in self.chain:
             if g is not None:
                 (g,) = fitted(node, node.apply_tensors((g,)))
-        return (g,)
+        return (None if g is None else with_strides(g, self.strides),)
 
 
 class ViewOp(Op):
@@ -82,7 +84,7 @@ class ViewOp(Op):
         if not self.differentiable:
             # The same memory, and no view in the sense of autograd.
             out._storage = source._storage
-            out._reason = self.reason(state, grad_mask((source,)), (source,))
+            out._reason = self.reason(state, grad_mask((source,), self.sync), (source,))
             return out
         become_view(out, state, source, self, params)
         if source._view is not None:
@@ -110,6 +112,7 @@ class ViewOp(Op):
         What shows elements otherwise (parts of complex numbers, conjugates) is remade step by step.
         """
         chain: list[Node] = []
+        strides = None
         node = remade._node
         for op, _, _ in [] if remade._is_lifted else reversed(view.steps()):
             if node is None or op.name in _SHOWN_OTHERWISE:
@@ -120,7 +123,9 @@ class ViewOp(Op):
                 break
             edge = node._edges[0]
             node = None if edge is None else edge[0]
-        return AsStridedBackward0(chain) if chain else remade._node
+        else:
+            strides = view.base._array.strides
+        return AsStridedBackward0(chain, strides) if chain else remade._node
 
     def _finish_views(
         self, state: State, source: Tensor, params: dict[str, Any], arrays: list[np.ndarray]

@@ -68,6 +68,8 @@ class Parameter(Tensor, metaclass=_Marked):
                 f"  This one is {data.dtype!r}: pass requires_grad=False, or convert it with "
                 ".float()" + errors.at_user_line()
             )
+        if requires_grad and data._storage.is_inference and not local.state.inference:
+            raise errors.inference_requires_grad()
         result = retyped(data, cls)
         result._requires_grad = bool(requires_grad)
         result._reason = None

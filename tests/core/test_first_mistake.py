@@ -242,3 +242,35 @@ def test_a_result_that_is_larger_is_said_before_that_there_is_none(lib: Any) -> 
         target, larger = lib.ones(3, dtype=dtype), lib.ones(2, 3, dtype=dtype)
         seen += [raised(getattr(target, name), larger) for name in names]
     return seen
+
+
+@twice
+def test_masks_in_the_memory_that_is_written(lib: Any) -> Any:
+    seen: list[Any] = []
+    for value in (True, 2j, -1):
+        x = lib.zeros(2, 2, dtype=lib.bool)
+        for key in (x[0, 1:], (slice(None), x[0, :1]), x[0], x[:, 0], x, x[None]):
+            seen += [raised(x.__setitem__, key, value), x.tolist()]
+    return seen
+
+
+@twice
+def test_tables_of_complex_numbers(lib: Any) -> Any:
+    table = lib.ones(1, 2, dtype=lib.complex64, requires_grad=True)
+    embedding = lib.nn.functional.embedding
+    indices = lib.tensor([0, 0, 1]), lib.tensor([0]), lib.ones(2)
+    return [
+        raised(embedding, index, weight)
+        for index in indices
+        for weight in (table, table[:0], table[0], table.detach())
+    ]
+
+
+@twice
+def test_parameters_of_inference_tensors(lib: Any) -> Any:
+    with lib.inference_mode():
+        made = lib.ones(2) * 2
+        inside = lib.nn.Parameter(made.detach())
+    seen = [raised(lib.nn.Parameter, each) for each in (made, made.detach(), made.data)]
+    fixed = lib.nn.Parameter(made, requires_grad=False)
+    return [seen, inside.requires_grad, fixed.requires_grad, raised(lib.logcumsumexp, made, 3)]

@@ -15,7 +15,8 @@ LOST = {
 READS = [
     "v == v", "v > 0", "v.isnan()", "v.argmax()", "v.nonzero()", "v.signbit()", "v.any()",
     "v.equal(v)", "v.int()", "v.bool()", "v.to(T.int64)", "v.tolist()", "v * 2", "v.floor()",
-    "v.sort()", "v.view(-1)", "v.requires_grad", "v.grad_fn",
+    "v.sort()", "v.view(-1)", "v.requires_grad", "v.grad_fn", "v.view(T.float32)",
+    "v.view(T.int16)", "v.argsort()", "v.isclose(v)",
 ]  # fmt: skip
 
 
@@ -179,4 +180,18 @@ def test_gradients_with_create_graph(call: str) -> None:
         x.grad
         (g,) = T.autograd.grad({call}, x, T.ones_like(y).requires_grad_(), create_graph=True)
         g.requires_grad, g.tolist()
+    """)
+
+
+@pytest.mark.parametrize("call", ["swapaxes_(0, 1)", "t_()", "squeeze_()", "zero_()"])
+@pytest.mark.parametrize("made", ["unsqueeze(1)", "unsqueeze(1).unsqueeze(0)[0]"])
+def test_bases_that_require_grad_after_their_views_changed(made: str, call: str) -> None:
+    assert_agree(f"""
+        b = T.arange(3.0)
+        v = b.{made}
+        v = v.{call}
+        b.requires_grad = True
+        v.is_leaf, v.requires_grad, v.grad_fn.name()
+        v.sum().backward()
+        b.grad
     """)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from tests.statements import assert_agree
 from tests.twice import leaf, twice
 
 VIEWS: list[Any] = [
@@ -77,3 +80,34 @@ def test_writes_of_a_constant(lib: Any) -> Any:
         name(lambda x: x.__setitem__((slice(0, 2), slice(None)), 3)),
         name(lambda x: x.__setitem__(slice(1, None), 3)), name(lambda x: x.__setitem__(None, 3)),
     ]  # fmt: skip
+
+
+BASES = ["x * 2", "x.t() * 2", "(x * 2).t().contiguous().t()", "x[:, None] * 2", "x.t().clone()"]
+PARTS = ["b.view(-1)", "b[0]", "b[..., 1:]", "b.flatten(0, 0)", "b.unsqueeze(0)"]
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("base", BASES)
+def test_gradients_lie_in_memory_as_the_base_does(base: str, part: str) -> None:
+    assert_agree(f"""
+        x = T.arange(12.0).view(3, 4).requires_grad_()
+        b = {base}
+        v = {part}
+        with T.no_grad(): b.mul_(2)
+        T.autograd.grad(v.sum(), b, retain_graph=True)[0].stride()
+        v.mul_(3)
+        T.autograd.grad(b.sum(), x, retain_graph=True)[0].stride()
+        T.autograd.grad((v * v).sum(), x, create_graph=True)[0].stride()
+        y = T.autograd.grad(v.sum(), x)[0]
+        y, y.stride()
+    """)
+
+
+def test_the_gradient_of_a_leaf_through_a_remade_view_may_be_written_to() -> None:
+    assert_agree("""
+        x = T.ones(2, requires_grad=True)
+        v = x.reshape(-1)
+        with T.no_grad(): v.zero_()
+        g = T.autograd.grad(v.sum(), x)[0]
+        g.stride(), g.mul_(2)
+    """)

@@ -10,6 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from clew.kernels import compiled
 from clew.kernels.compiled.copies import copied
+from clew.kernels.compiled.threaded_ufuncs import threaded
 from clew.kernels.numpy.conversion import converted
 
 Array = NDArray[Any]
@@ -90,6 +91,16 @@ def real_part(array: Array) -> Array:
 def imaginary_part(array: Array) -> Array:
     """The imaginary parts of complex numbers, in the same memory."""
     return array.imag if array.dtype != _C32 else array.view(_HALF_PARTS)["imag"]
+
+
+def reciprocals(array: Array) -> Array:
+    """1 / x for each element, by a division where numbers are complex.
+
+    NumPy's `reciprocal` rounds them more often, and its 1 / 0 is NaN in both parts.
+    """
+    if array.dtype.kind == "c":
+        return np.asarray(np.divide(array.dtype.type(1), array))
+    return np.asarray(threaded(np.reciprocal, array))
 
 
 def are_below(indices: Array, limit: int) -> bool:

@@ -313,6 +313,9 @@ def apart(target: Tensor, advanced: Sequence[Tensor | None], value: Tensor) -> T
     """
     indices = [each for each in advanced if each is not None]
     if value._array.size == len(indices) == 1 and indices[0]._array.dtype.kind == "b":
+        if indices[0]._storage is target._storage:
+            # That the mask does not fit is said before that it is being written to.
+            _refuse_mask(target, advanced)
         if value._array.ndim:
             value = value.reshape(())
         if value._array.dtype is not target._array.dtype:
@@ -335,15 +338,20 @@ def split_indices(advanced: Sequence[Tensor | None]) -> tuple[list[Tensor], Patt
     return tensors, tuple(each is not None for each in advanced)
 
 
+def _refuse_mask(target: Tensor, advanced: Sequence[Tensor | None]) -> None:
+    """Raise if a mask does not have the sizes of what it indexes."""
+    masks, pattern = split_indices(advanced)
+    mismatch = mask_error(target._array.shape, [each._array for each in masks], pattern)
+    if mismatch is not None:
+        raise mismatch
+
+
 def refuse_bytes(target: Tensor, advanced: Sequence[Tensor | None], value: Tensor) -> None:
     """One value where one mask is true is a `masked_fill_`, which takes no bytes."""
     if value._array.size == 1:
         tensors = [each for each in advanced if each is not None]
         if len(tensors) == 1 and tensors[0]._array.dtype is _BYTES:
-            mask, pattern = split_indices(advanced)
-            mismatch = mask_error(target._array.shape, [mask[0]._array], pattern)
-            if mismatch is not None:
-                raise mismatch
+            _refuse_mask(target, advanced)
             raise RuntimeError(
                 "masked_fill_ only supports boolean masks, but got mask with dtype unsigned char\n"
                 "  Write x[mask.bool()]" + errors.at_user_line()

@@ -201,15 +201,18 @@ def embedding(
         require_bool("sparse", sparse)
     if not weight._array.ndim and weight.requires_grad and local.state.grad_enabled:
         raise errors.no_dimensions(0)
-    if weight.dtype.is_complex and weight._array.ndim == 2:
-        refuse_complex_history("embedding", weight)
     padding = -1 if padding_idx is None else padding_index(padding_idx, weight._array.shape[0])
-    check_indices(input, "embedding")
     if weight._array.ndim != 2:
         raise RuntimeError("'weight' must be 2-D" + errors.at_user_line())
+    check_indices(input, "embedding")
     if max_norm is not None:
+        if weight.dtype.is_complex:
+            refuse_complex_history("embedding", weight)
         renormalize_rows(weight, input, max_norm, norm_type)
     result: Tensor = EMBEDDING(
         weight, input, padding_idx=padding, scale_grad_by_freq=scale_grad_by_freq
     )
+    # Indices that are out of range are said first.
+    if weight.dtype.is_complex:
+        refuse_complex_history("embedding", weight)
     return result

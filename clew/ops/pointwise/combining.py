@@ -342,7 +342,8 @@ def _replaced(
 
 
 def _grad_of_nan_to_num(g: Tensor, self: Tensor) -> Tensor:
-    return keep(self.isfinite(), g)
+    # As a product: an infinite gradient of what was replaced is NaN.
+    return g * self.isfinite()
 
 
 NAN_TO_NUM = Row(

@@ -9,7 +9,7 @@ import numpy as np
 from clew import errors
 from clew.core.op import camel
 from clew.core.public import FUNCTIONS, methods, public
-from clew.core.tensor import Tensor, of_values
+from clew.core.tensor import Tensor, of_values, sync
 from clew.ops.define import vmap_errors
 from clew.ops.define.rows import (
     BOOL,
@@ -119,6 +119,8 @@ def _require_numbers(function: str, rtol: object, atol: object) -> None:
 
 
 ISCLOSE = Row("isclose", _is_close, rule=BOOL, non_differentiable=WHY)
+# PyTorch computes it by operations that have derivatives, and so ask for the history.
+ISCLOSE.sync = sync
 
 
 @public(checked=True, out=False)

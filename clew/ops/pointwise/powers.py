@@ -17,6 +17,7 @@ from clew.core.public import FUNCTIONS, methods, public
 from clew.core.result_layout import laid_out_without_numbers
 from clew.core.tensor import Tensor
 from clew.kernels.compiled.threaded_ufuncs import THRESHOLDS, threaded
+from clew.kernels.numpy.arrays import reciprocals
 from clew.ops.define import out_checks
 from clew.ops.define.memory_layout import in_rows
 from clew.ops.define.rows import Row, out_form
@@ -93,11 +94,11 @@ def _raise_to_number(self: np.ndarray, exponent: Any) -> Any:
     if exponent == 3:
         return threaded(np.square, self) * self
     if exponent == -1:
-        return threaded(np.reciprocal, self)
+        return reciprocals(self)
     if exponent == -2:
-        return threaded(np.reciprocal, threaded(np.square, self))
+        return reciprocals(threaded(np.square, self))
     if exponent == -0.5:
-        return threaded(np.reciprocal, threaded(np.sqrt, self))
+        return reciprocals(threaded(np.sqrt, self))
     if self.dtype.kind in "cW" and exponent != 0:
         return _complex_power(self, np.asarray(exponent, self.dtype))
     return threaded(np.power, self, exponent)

@@ -15,6 +15,7 @@ from clew.backend import dtypes
 from clew.core.tensor import Tensor
 from clew.kernels import numpy as kernels
 from clew.kernels.codegen.ufunc import Elementwise, elementwise
+from clew.kernels.numpy.arrays import reciprocals
 from clew.ops.define.rows import FLOAT, Row, unary_row
 from clew.ops.pointwise.arithmetic import conj
 
@@ -88,8 +89,7 @@ def _rsqrt(self: np.ndarray) -> Any:
     kernel = _RSQRT_KERNEL.specialize(self)
     if kernel is not None:
         return kernel(self)
-    root = np.sqrt(self, out=np.empty_like(self))
-    return np.reciprocal(root, out=root)
+    return reciprocals(np.asarray(np.sqrt(self)))
 
 
 sqrt = unary_row(
@@ -103,7 +103,8 @@ rsqrt = unary_row(
     example=">>> clew.rsqrt(clew.tensor([4., 1., 0.]))\ntensor([0.5000, 1.0000,    inf])",
 )  # fmt: skip
 reciprocal = unary_row(
-    "reciprocal", np.reciprocal, lambda g, out: -g * conj(out * out), rule=FLOAT, bare=True,
+    "reciprocal", reciprocals, lambda g, out: -g * conj(out * out),
+    rule=FLOAT, bare=True, takes_halves=True,
     doc="`1 / input`.",
     example=">>> clew.reciprocal(clew.tensor([2, 4, 0]))\ntensor([0.5000, 0.2500,    inf])",
 )  # fmt: skip
@@ -260,7 +261,7 @@ def sigmoid_array(self: np.ndarray) -> np.ndarray:
     result = np.asarray(np.negative(self))
     np.exp(result, result)
     np.add(result, 1, result)
-    return np.reciprocal(result, result)
+    return reciprocals(result)
 
 
 def _sigmoid_backward(grad_output: np.ndarray, output: np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ from clew.ops.reduce.reductions import accumulator_dtype, convert, fold, sum_dty
 
 
 def _multiplied(self: np.ndarray, dim: int | None, keepdim: bool, dtype: np.dtype) -> np.ndarray:
-    values = convert(self, accumulator_dtype(dtype))
+    values = convert(convert(self, dtype), accumulator_dtype(dtype))
     product = None
     if dim is None or dim == self.ndim - 1:
         product = reduce.prod_over(values, dim is None, keepdim)

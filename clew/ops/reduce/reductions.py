@@ -96,11 +96,8 @@ def add_up(array: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
 
 
 def _summed(self: np.ndarray, dims: Dims, keepdim: bool, dtype: np.dtype) -> np.ndarray:
-    """The sum in the dtype that is right for adding up numbers of `dtype`."""
-    wide = accumulator_dtype(dtype)
-    return add_up(
-        self if accumulator_dtype(self.dtype) is wide else convert(self, wide), dims, keepdim
-    )
+    """The sum of the numbers in `dtype`, in the one that is right for adding those up."""
+    return add_up(convert(self, dtype), dims, keepdim)
 
 
 def _sum(self: np.ndarray, *, dims: Dims, keepdim: bool, dtype: np.dtype) -> np.ndarray:

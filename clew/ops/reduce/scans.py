@@ -77,6 +77,13 @@ def _reversed_cumsum(g: Any, dim: int) -> Any:
     return np.flip(_accumulate(np.add, np.flip(g, dim), dim, g.dtype), dim)
 
 
+def _in_dtype(g: Any, dtype: dtypes.dtype) -> Any:
+    """A gradient, tensor or bare array, in the dtype of the input, before anything is summed."""
+    if type(g) is np.ndarray:
+        return convert(g, dtype.np)
+    return g if g.dtype is dtype or (g.dtype.is_complex and not dtype.is_complex) else g.to(dtype)
+
+
 def _quick_scan(op: Op, ufunc: np.ufunc, input: Tensor, dim: int) -> Tensor | None:
     """The short path for floats; None where there is more to look at."""
     array, state = input._array, local.state
@@ -96,7 +103,7 @@ def _quick_scan(op: Op, ufunc: np.ufunc, input: Tensor, dim: int) -> Tensor | No
 CUMSUM = Op(
     "cumsum",
     lambda self, *, dim, dtype: _accumulate(np.add, self, dim, dtype),
-    grads={"self": lambda g, dim: _reversed_cumsum(g, dim)},
+    grads={"self": lambda g, dim, self_dtype: _reversed_cumsum(_in_dtype(g, self_dtype), dim)},
     linear=True,
     bare=True,
 )
@@ -201,7 +208,7 @@ def _cumprod_grad(g: Tensor, self: Tensor, out: Tensor, dim: int, dtype: np.dtyp
     if not self._array.ndim or self._array.size <= 1:
         return g
     if every_value(self).all():
-        return _reversed_cumsum(g * conj(out), dim) / conj(self)
+        return _reversed_cumsum(_in_dtype(g, self.dtype) * conj(out), dim) / conj(self)
     # With zeros nothing can be divided by.
     x = conj(self.to(dtypes.BY_NUMPY[dtype]))
     if not local.state.grad_enabled:
@@ -318,7 +325,7 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
         tensor([1000.0000, 1000.6932])
     """
     dim = wrap_dim(dim, input._array.ndim)
-    if input.dtype.category < dtypes.FLOAT:
+    if input.dtype.category < dtypes.FLOAT or input.dtype is dtypes.complex32:
         raise errors.no_kernel("logcumsumexp_out_cpu", input.dtype)
     return LOGCUMSUMEXP(input, dim=dim)
 

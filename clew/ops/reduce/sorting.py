@@ -16,7 +16,7 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.public import public
-from clew.core.tensor import Tensor
+from clew.core.tensor import Tensor, sync
 from clew.kernels import compiled
 from clew.kernels import numpy as kernels
 from clew.kernels.numpy.arrays import as_new
@@ -86,6 +86,8 @@ def _order_along(values: np.ndarray, dim: int, descending: bool) -> np.ndarray:
 
 
 ARGSORT = found_op("argsort", _argsort)
+# PyTorch computes it by operations that have derivatives, and so ask for the history.
+ARGSORT.sync = sync
 
 
 def _sorted(self: np.ndarray, indices: np.ndarray, *, dim: int, keepdim: bool) -> np.ndarray:

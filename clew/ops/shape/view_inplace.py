@@ -71,7 +71,7 @@ def _take_view(self: Tensor, viewed: Tensor, undo: Undo, writer: str) -> None:
         if self._view is not None:
             # It may be written to if what it was may be.
             self._view.kind = view.kind
-            if not stays:
+            if viewed._node is not None:
                 self._view.made = self._view.seen = self._storage.changes
             elif not view.borrows:
                 self._view.made = self._view.seen = -1

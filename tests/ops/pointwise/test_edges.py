@@ -189,3 +189,31 @@ def test_halves_that_integers_scale(lib: Any) -> Any:
     exponents = lib.tensor([-25, 20, 3])
     written = x.clone().ldexp_(exponents)
     return lib.ldexp(x, exponents), lib.ldexp(x, exponents.half()), x.ldexp(exponents[1]), written
+
+
+@twice
+def test_reciprocals_of_complex_numbers(lib: Any) -> Any:
+    inf, nan = float("inf"), float("nan")
+    parts = (0.0, -0.0, 1.0, -3.0, inf, nan)
+    seen = []
+    for dtype in (lib.complex64, lib.complex128):
+        z = lib.tensor([complex(a, b) for a in parts for b in parts], dtype=dtype)
+        seen += [z.reciprocal(), z**-1, z**-2, z[:1].reciprocal(), 1 / z, z.clone().reciprocal_()]
+    return [lib.view_as_real(each) for each in seen]
+
+
+@twice
+def test_infinite_gradients_of_what_is_replaced(lib: Any) -> Any:
+    x = lib.tensor([float("nan"), float("inf"), -float("inf"), 1.0], requires_grad=True)
+    x.nan_to_num().backward(lib.tensor([float("inf"), 1.0, float("inf"), 2.0]))
+    return x.grad
+
+
+@twice
+def test_second_derivatives_of_elu_at_zero(lib: Any) -> Any:
+    F, seen = lib.nn.functional, []
+    for function in (F.elu, F.selu, F.celu, F.elu_, F.selu_, F.celu_):
+        x = leaf(lib, [-1.0, -0.0, 0.0, 2.0])
+        (grad,) = lib.autograd.grad(function(x * 1).sum(), x, create_graph=True)
+        seen += [grad.detach(), lib.autograd.grad(grad.sum(), x)]
+    return seen

@@ -229,3 +229,25 @@ def test_tangents_of_norms_at_zero(lib: Any) -> Any:
         x = lib.zeros(3, dtype=lib.float64)
         seen.append(lib.func.jvp(lambda t, p=order: lib.linalg.norm(t, p), (x,), (x + 1,)))
     return seen
+
+
+@twice
+def test_numbers_are_converted_before_they_are_reduced(lib: Any) -> Any:
+    rows = lib.tensor([[0.11, 3.876, 1.2346], [0.0, 257.0, 3.0]], dtype=lib.float64)
+    seen = []
+    for dtype in (lib.float16, lib.bfloat16, lib.float32, lib.int32):
+        for given in (rows, rows[:, :2], rows.long(), rows.half()):
+            seen += [given.sum(dtype=dtype), given.sum(1, dtype=dtype), given.prod(dtype=dtype)]
+            seen += [given.prod(1, dtype=dtype), given.nansum(dtype=dtype)]
+    return seen
+
+
+@twice
+def test_gradients_of_scans_are_summed_in_the_dtype_of_the_input(lib: Any) -> Any:
+    seen = []
+    for scan in ("cumsum", "cumprod"):
+        for dtype in (lib.bfloat16, lib.float16):
+            x = lib.tensor([-3.0, -2.5, -1.75, -2.5, 2.5, -2.5], requires_grad=True)
+            getattr(x, scan)(0, dtype=dtype).var().backward()
+            seen.append(x.grad)
+    return seen

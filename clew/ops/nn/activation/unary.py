@@ -116,7 +116,8 @@ def _elu_curvature(
     g: Tensor, grad_output: Tensor, self: Tensor, alpha: float, scale: float, input_scale: float
 ) -> Tensor:
     bend = (self * input_scale).exp() * (alpha * scale * input_scale * input_scale)
-    return g * grad_output * bend.masked_fill(self > 0, 0)
+    # At 0 it is that of the straight side.
+    return g * grad_output * bend.masked_fill(self >= 0, 0)
 
 
 ELU_BACKWARD: Row = Row(
@@ -146,7 +147,8 @@ def _elu_gradient_from_result(
             "supported. This is caused by calling in-place forward function with a negative slope, "
             "please call out-of-place version instead." + errors.at_user_line()
         )
-    low = g * ((out + alpha * scale) * input_scale)
+    # The second derivative at 0 is that of the straight side.
+    low = g * ((out.masked_fill(out >= 0, 0) + alpha * scale) * input_scale)
     return (g * scale).where(out > 0, low)
 
 
