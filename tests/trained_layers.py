@@ -25,7 +25,8 @@ def names(module: Any) -> Any:
 
 def three_steps(lib: Any, layer: Any, shape: Any) -> Any:
     """Three steps of training, an evaluation, and what the layer consists of then."""
-    optimizer = lib.optim.SGD(layer.parameters(), lr=0.1)
+    # Not faster: a step would make a large error of a small one.
+    optimizer = lib.optim.SGD(layer.parameters(), lr=0.02)
     seen: list[Any] = []
     for _ in range(3):
         optimizer.zero_grad()

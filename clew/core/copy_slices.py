@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import cast
 
 from clew import errors
-from clew.core.engine import fit
-from clew.core.node import Edge, Node, edge_of, restore, with_strides
+from clew.core.engine import fit, with_strides
+from clew.core.node import Edge, Node, edge_of, restore
 from clew.core.recording import EVERY_EDGE, OpNode
 from clew.core.saving import with_output_edge
 from clew.core.state import State, local

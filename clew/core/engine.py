@@ -357,6 +357,16 @@ def fit(grad: Tensor, shape: tuple[int, ...], dtype: np.dtype | None, node: Node
     return grad
 
 
+def with_strides(grad: Tensor, strides: tuple[int, ...] | None) -> Tensor:
+    """A gradient in memory with these strides, in bytes; a copy, unless it has them already."""
+    array = grad._array
+    if strides is None or array.strides == strides or (0 in strides and array.size > 1):
+        return grad
+    new = grad.new_empty_strided(array.shape, [n // array.itemsize for n in strides])
+    moved: Tensor = new.copy_(grad)
+    return moved
+
+
 def fitted(node: Node, results: Sequence[Any]) -> list[Tensor | None]:
     """What a node returned, each in the shape and dtype of what it is the gradient of."""
     return [

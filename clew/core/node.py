@@ -427,16 +427,6 @@ def _new_like(grad: Tensor, like: np.ndarray) -> Tensor:
     return grad.new_empty_strided(shape, [n // like.itemsize for n in _dense(like).strides])
 
 
-def with_strides(grad: Tensor, strides: tuple[int, ...] | None) -> Tensor:
-    """A gradient in memory with these strides, in bytes; a copy, unless it has them already."""
-    array = grad._array
-    if strides is None or array.strides == strides or (0 in strides and array.size > 1):
-        return grad
-    new = grad.new_empty_strided(array.shape, [n // array.itemsize for n in strides])
-    moved: Tensor = new.copy_(grad)
-    return moved
-
-
 def _dense(like: np.ndarray, dtype: Any = None) -> np.ndarray:
     """New memory as that of a leaf; where that has gaps, it is in the order of dimensions."""
     result = np.empty_like(like, dtype)

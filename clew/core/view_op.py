@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from clew.core.engine import fitted
+from clew.core.engine import fitted, with_strides
 from clew.core.mirror import filled, leave_unread, may_wait
-from clew.core.node import Edge, Node, recorded_edge, with_strides
+from clew.core.node import Edge, Node, recorded_edge
 from clew.core.op import Op
 from clew.core.recording import grad_mask, record
 from clew.core.state import State, local

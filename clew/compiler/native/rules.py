@@ -29,7 +29,6 @@ from clew.ops.nn.layer_norm import (
     LAYER_NORM_PARAMETERS_KERNEL,
 )
 from clew.ops.nn.loss import classification, kernels
-from clew.ops.reduce.reductions import SHORT
 
 Rule = Callable[..., None]
 # By the name of an operation: its forward, and its gradients.
@@ -165,7 +164,7 @@ def _sum_dim(
     (out,) = outs
     dims = tuple(sorted(dim % len(x.shape) for dim in dims))
     _require(dims == tuple(range(dims[0], dims[-1] + 1)), "dimensions that are not neighbours")
-    if x.size <= SHORT:
+    if x.size <= reduce.LARGE and not x.is_contiguous:
         _fold(c, x, dims, out, keepdim)
         return
     first, last = dims[0], dims[-1] + 1
@@ -175,7 +174,8 @@ def _sum_dim(
         _sum_rows(c, x.reshaped(outer, middle), out.reshaped(outer))
     else:
         _require(middle < 2 * reduce.ROWS, "many rows")
-        c.call(reduce.SUM_COLUMNS, x.reshaped(outer, middle, inner), out.reshaped(outer, inner))
+        kernel = reduce.SUM_FEW_COLUMNS if x.size <= reduce.FEW else reduce.SUM_COLUMNS
+        c.call(kernel, x.reshaped(outer, middle, inner), out.reshaped(outer, inner))
 
 
 def _fold(c: Calls, x: Layout, dims: tuple[int, ...], out: Layout, keepdim: bool = False) -> None:
@@ -380,7 +380,7 @@ def _pair(c: Calls, kernel: Any, x: Layout, y: Layout, *numbers: float) -> Layou
 def _reduce_losses(c: Calls, losses: Layout, reduction: str, out: Layout) -> None:
     _require(reduction in ("mean", "sum"), "no reduction")
     _require(losses.size < reduce.LARGE, "many losses")
-    _fold(c, losses, tuple(range(len(losses.shape))), out)
+    _sum_rows(c, losses.reshaped(losses.size), out)
     if reduction == "mean":
         c.call(np.divide, out, c.constant(losses.size, out.dtype), out)
 

@@ -6,6 +6,7 @@ from clew.aliasing import on_request
 
 if TYPE_CHECKING:
     from clew.kernels.codegen import (
+        cascades,
         columns,
         loops,
         rows,
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 # Imported when they are first asked for, so that `import clew` is quick.
 __all__ = [
+    "cascades",
     "columns",
     "loops",
     "rows",

@@ -321,6 +321,37 @@ def over_columns(
     return make
 
 
+class Cascade(Kernel):
+    """A kernel that sums an expression along rows, or down columns, in PyTorch's order."""
+
+    over_columns = False
+
+    def module(self, program: Program) -> str:
+        if self.over_columns:
+            return codegen.cascades.column_module(self.name, program, self.cost)
+        return codegen.cascades.row_module(self.name, program, self.cost)
+
+    def program(self, index: int) -> Program:
+        return trace(self.function, *self.signatures[index], in_rows=False)
+
+    def options(self) -> str:
+        return f"{super().options()} columns {self.over_columns}"
+
+
+def cascade(
+    name: str, core: str, types: list[Signature] | None = None
+) -> Callable[[Callable[..., Any]], Cascade]:
+    """The generalized ufunc of sums of a formula: of `(n)->()` or `(n),(n)->()`, `(m,n)->(n)`."""
+
+    def make(function: Callable[..., Any]) -> Cascade:
+        signatures = types or _over_floats(core.split("->")[0].count("("), 1, half=False)
+        kernel = Cascade(name, function, signatures, core)
+        kernel.over_columns = "m" in core
+        return kernel
+
+    return make
+
+
 class Scan(Kernel):
     """A scan: each result is the carry after its element."""
 

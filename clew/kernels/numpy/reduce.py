@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from clew.kernels.codegen.ir import BF16, F16, F32, F64, where
-from clew.kernels.codegen.ufunc import Columns, Rows, over_columns, over_rows
-from clew.kernels.numpy.arrays import compute_dtype
+from clew.kernels.codegen.ufunc import Cascade, Columns, Rows, cascade, over_columns, over_rows
+from clew.kernels.numpy.arrays import as_new, compute_dtype
 from clew.kernels.runtime import jit
 
 Array = np.ndarray
@@ -26,17 +26,20 @@ LONG, CHUNK = 1 << 17, 8192
 ROWS = 1024
 # From this many elements on throughput counts, not the overhead of a call.
 LARGE = 1 << 12
+# Sums of no more elements are added up in PyTorch's order; it splits larger ones among threads.
+FEW = 1 << 15
 
 # Low-precision floats are summed in float32, and the result is float32.
 _WIDENED = [([F16], [F32]), ([F32], [F32]), ([F64], [F64]), ([BF16], [F32])]
 
-SUM = over_rows("sum_rows", "(n)->()", types=_WIDENED)(lambda x: x.row_sum())
+SUM = cascade("sum_rows", "(n)->()", types=_WIDENED)(lambda x: x)
 PROD = over_rows("prod_rows", "(n)->()", types=_WIDENED)(lambda x: x.row_prod())
 # The mean and the sum of squared deviations; the maximum and the sum of exp(x - maximum).
 MOMENTS = over_rows("moments", "(n)->(),()", cost=2)(lambda x: _deviations(x, x.row_mean()))
 EXPONENTIALS = over_rows("exponentials", "(n)->(),()", cost=4)(lambda x: _sum_exp(x, x.row_max()))
 MAX = over_rows("max_rows", "(n)->()")(lambda x: x.row_max())
 MIN = over_rows("min_rows", "(n)->()")(lambda x: x.row_min())
+SUM_FEW_COLUMNS = cascade("sum_few_columns", "(m,n)->(n)")(lambda x: x)
 SUM_COLUMNS = over_columns("sum_columns", "(m,n)->(n)", types=_WIDENED)(lambda x: x * 1.0)
 
 
@@ -51,6 +54,70 @@ def _sum_exp(x: Any, largest: Any) -> Any:
 
 
 _EXTREMES: dict[Any, Rows] = {np.maximum: MAX, np.minimum: MIN}
+
+
+def sum_few(array: Array, dims: Dims, keepdim: bool) -> Array | None:
+    """The sum over `dims` of at most `FEW` floats, in PyTorch's order; None if it is not known."""
+    if len(dims) == 1 and not keepdim:
+        # The usual cases, in which a kernel takes less time than the rest of this.
+        flags, last = array.flags, array.ndim - 1
+        if dims[0] == last and flags.c_contiguous:
+            return np.asarray(SUM.specialize(array)(array))
+        if last == 1 and flags.forc:
+            if flags.c_contiguous:
+                return _sum_columns(array)
+            turned = array.T
+            return _sum_columns(turned) if dims[0] else np.asarray(SUM.specialize(array)(turned))
+    return _sum_few(array, dims, keepdim)
+
+
+def _sum_few(array: Array, dims: Dims, keepdim: bool) -> Array | None:
+    """The same for any dimensions."""
+    shape, ndim = array.shape, array.ndim
+    if not array.flags.c_contiguous:
+        if not array.flags.f_contiguous:
+            return None
+        mirrored = sum_few(array.T, tuple([ndim - 1 - dim for dim in dims]), keepdim)
+        return None if mirrored is None else as_new(mirrored.T)
+    first, last = min(dims), max(dims)
+    if last - first + 1 != len(dims) and any(
+        shape[k] > 1 for k in range(first, last) if k not in dims
+    ):
+        total = _sum_apart(array, dims)
+    elif last == ndim - 1:
+        total = SUM.specialize(array)(array if first == last else array.reshape(*shape[:first], -1))
+    elif ndim == 2:
+        total = _sum_columns(array)
+    else:
+        rows, columns = math.prod(shape[first : last + 1]), math.prod(shape[last + 1 :])
+        total = _sum_columns(array.reshape(*shape[:first], rows, columns))
+    if total is None:
+        return None
+    total = np.asarray(total)
+    if total.ndim == ndim - len(dims) and not keepdim:
+        return total
+    if keepdim:
+        return total.reshape([1 if dim in dims else n for dim, n in enumerate(shape)])
+    return total.reshape([n for dim, n in enumerate(shape) if dim not in dims])
+
+
+def _sum_columns(array: Array) -> Array | None:
+    """The sums of the columns of few matrices; None if there is no kernel for the array."""
+    if array.shape[-1] == 1:
+        return np.asarray(SUM.specialize(array)(array[..., 0])).reshape(*array.shape[:-2], 1)
+    kernel = SUM_FEW_COLUMNS.specialize(array)
+    return None if kernel is None else np.asarray(kernel(array))
+
+
+def _sum_apart(array: Array, dims: Dims) -> Array | None:
+    """The sum over dimensions with others between them: first along the last ones."""
+    last = array.ndim
+    while last - 1 in dims:
+        last -= 1
+    if last == array.ndim:
+        return None
+    rows = SUM.specialize(array)(array.reshape(*array.shape[:last], -1))
+    return np.asarray(np.add.reduce(rows, axis=tuple([dim for dim in dims if dim < last])))
 
 
 def sum_over(array: Array, dims: Dims, keepdim: bool) -> Array | None:
@@ -102,7 +169,7 @@ def _sum_of_expanded(array: Array, dims: Dims) -> Array:
     return np.array(np.broadcast_to(total, shape))
 
 
-def reduce_all(kernel: Rows, array: Array) -> Array:
+def reduce_all(kernel: Rows | Cascade, array: Array) -> Array:
     """All elements of a contiguous array of floats, reduced by a kernel."""
     result = np.empty((), array.dtype)
     ufunc = kernel.specialize(array)
@@ -141,7 +208,7 @@ def extreme_of_rows(ufunc: Any, array: Array) -> Array | None:
     return reduce_last(kernel, array)
 
 
-def reduce_last(kernel: Rows, array: Array) -> Array:
+def reduce_last(kernel: Rows | Cascade, array: Array) -> Array:
     """The last dimension reduced by a kernel, in chunks if it is long."""
     ufunc = kernel.specialize(array)
     if array.shape[-1] * kernel.cost >= LONG:

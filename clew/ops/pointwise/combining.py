@@ -33,7 +33,7 @@ from clew.ops.define.rows import (
     require_tensors,
 )
 from clew.ops.pointwise.arithmetic import conj
-from clew.ops.pointwise.clamping import WHERE, keep
+from clew.ops.pointwise.clamping import WHERE
 from clew.ops.tensor.copying import fits_all, scalar_as
 from clew.ops.tensor.info import result_type
 

@@ -29,8 +29,6 @@ from clew.ops.shape.views import expanded
 Dims = tuple[int, ...]
 DimArgument = int | Dims | list[int] | None
 
-# Below this many elements the order of additions does not matter.
-SHORT = 4096
 _add_all: Any = np.add.reduce
 
 
@@ -82,17 +80,27 @@ def fold(
 
 # -- sum -----------------------------------------------------------------------------------
 
+# The dtypes of which a few are added up in PyTorch's order.
+_IN_ORDER = frozenset({F32, F64, *dtypes.HALVES})
+
 
 def add_up(array: np.ndarray, dims: Dims, keepdim: bool) -> np.ndarray:
     """The sum over `dims` in the array's own dtype, with errors that do not grow with the size.
 
     Low-precision floats give a float32.
     """
-    if array.size > SHORT and dims:
-        total = reduce.sum_over(array, dims, keepdim)
+    size, dtype = array.size, array.dtype
+    if dims and size:
+        is_whole = len(dims) == array.ndim and not keepdim and array.flags.c_contiguous
+        if is_whole and (dtype is F32 or dtype is F64):
+            return reduce.reduce_all(reduce.SUM, array)
+        is_few = size <= reduce.FEW and dtype in _IN_ORDER
+        total = reduce.sum_few(array, dims, keepdim) if is_few else None
+        if total is None and size > reduce.LARGE:
+            total = reduce.sum_over(array, dims, keepdim)
         if total is not None:
             return total
-    return fold(np.add, array, dims, keepdim, accumulator_dtype(array.dtype))
+    return fold(np.add, array, dims, keepdim, accumulator_dtype(dtype))
 
 
 def _summed(self: np.ndarray, dims: Dims, keepdim: bool, dtype: np.dtype) -> np.ndarray:
@@ -208,12 +216,15 @@ def _partial(input: Tensor, op: Op, dims: Dims, keepdim: bool) -> Tensor | None:
     dtype = array.dtype
     if (dtype is not F32 and dtype is not F64) or not array.size or state.intercept is not None:
         return None
-    if array.size > SHORT:
-        total: Any = reduce.sum_over(array, dims, keepdim)
-    else:
-        total = np.asarray(_add_all(array, dims, None, None, keepdim))
-        if keepdim or total.ndim > 1:
-            total = as_new(total)
+    size = array.size
+    total: Any = reduce.sum_few(array, dims, keepdim) if size <= reduce.FEW else None
+    if total is None:
+        if size > reduce.LARGE:
+            total = reduce.sum_over(array, dims, keepdim)
+        else:
+            total = np.asarray(_add_all(array, dims, None, None, keepdim))
+    if keepdim or total.ndim > 1:
+        total = as_new(total)
     if op is not SUM:
         np.true_divide(total, array.size // total.size, total)
     params = {"dims": dims, "keepdim": keepdim, "dtype": dtype}

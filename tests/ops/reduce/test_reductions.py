@@ -251,3 +251,34 @@ def test_gradients_of_scans_are_summed_in_the_dtype_of_the_input(lib: Any) -> An
             getattr(x, scan)(0, dtype=dtype).var().backward()
             seen.append(x.grad)
     return seen
+
+
+ROWS = [(n,) for n in (1, 3, 5, 7, 8, 9, 31, 65, 130, 513, 5000, 32768)]
+MATRICES = [
+    (1, 7),
+    (4, 3),
+    (3, 8),
+    (17, 40),
+    (65, 33),
+    (300, 5),
+    (2, 1, 5),
+    (3, 9, 7),
+    (4, 2, 3, 5),
+]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", ROWS + MATRICES, ids=str)
+def test_few_numbers_are_added_in_pytorchs_order(shape: tuple[int, ...], dtype: Any) -> None:
+    """Where a sum is nearly zero, its last bits are all of it."""
+    values = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    for x in (values, values - values.mean(dtype=dtype)):
+        ours, theirs = clew.from_numpy(x), torch.from_numpy(x)
+        for dims in (None, 0, -1, (0, -1), tuple(range(1, len(shape)))):
+            if (dims == (0, -1) and len(shape) == 1) or dims == ():
+                continue
+            for name in ("sum", "mean"):
+                found, expected = (getattr(each, name)(dims) for each in (ours, theirs))
+                np.testing.assert_array_equal(found.numpy(), expected.numpy())
+    if len(shape) == 2:
+        np.testing.assert_array_equal(ours.t().sum(0).numpy(), theirs.t().sum(0).numpy())

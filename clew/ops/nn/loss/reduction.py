@@ -10,6 +10,7 @@ import numpy as np
 from clew.core.result_layout import Placement, laid_out
 from clew.core.tensor import Tensor
 from clew.kernels.numpy.arrays import widened
+from clew.ops.reduce.reductions import add_up
 from clew.source import user_stacklevel
 
 REDUCTIONS = ("none", "mean", "sum")
@@ -60,7 +61,7 @@ def reduced(
         losses = values.astype(dtype, copy=False)
         is_like_first = bool(operands) and operands[0].shape == losses.shape
         return placement(operands, losses) if is_like_first else losses
-    total: Any = np.add.reduce(widened(values), axis=None)
+    total: Any = add_up(widened(values), tuple(range(values.ndim)), keepdim=False)
     if reduction == "mean":
         # NumPy's division, because Python's would refuse the mean of nothing.
         total = np.divide(total, total.dtype.type(values.size))
