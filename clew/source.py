@@ -22,7 +22,7 @@ INTERNAL_PACKAGES = frozenset({"clew"}) | {
         "amp", "autograd", "autograd.gradient_checks", "backend", "backends", "compiler",
         "compiler.native", "compiler.passes", "core", "cpu", "cuda", "distributed", "distributions",
         "distributions.kl", "distributions.transforms", "doctor", "doctor.facts", "doctor.observe",
-        "doctor.report", "doctor.rules", "func", "fx", "fx.passes", "kernels", "kernels.codegen",
+        "doctor.report", "doctor.rules", "func", "func.curvature", "fx", "fx.passes", "kernels", "kernels.codegen",
         "kernels.compiled", "kernels.conv", "kernels.gemm", "kernels.numpy", "kernels.pool",
         "kernels.runtime", "masked", "nn", "nn.attention", "nn.modules",
         "nn.parallel", "nn.utils", "ops", "ops.batching", "ops.create", "ops.define", "ops.index",

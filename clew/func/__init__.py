@@ -1,5 +1,8 @@
 """Function transforms: functions from functions, which compose in any order."""
 
+from typing import TYPE_CHECKING
+
+from clew.aliasing import on_request
 from clew.func.batching import debug_unwrap, vmap
 from clew.func.gradients import grad, grad_and_value, value_and_grad, vjp
 from clew.func.jacobians import hessian, jacfwd, jacrev, jvp, linearize
@@ -11,7 +14,13 @@ from clew.func.modules import (
 )
 from clew.func.rearranging import rearrange
 
+if TYPE_CHECKING:
+    from clew.func import curvature
+
+__getattr__, __dir__ = on_request(__name__, {"curvature"})
+
 __all__ = [
+    "curvature",
     "debug_unwrap",
     "functional_call",
     "functionalize",
