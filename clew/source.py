@@ -22,14 +22,15 @@ INTERNAL_PACKAGES = frozenset({"clew"}) | {
         "amp", "autograd", "autograd.gradient_checks", "backend", "backends", "compiler",
         "compiler.native", "compiler.passes", "core", "cpu", "cuda", "distributed", "distributions",
         "distributions.kl", "distributions.transforms", "doctor", "doctor.facts", "doctor.observe",
-        "doctor.report", "doctor.rules", "func", "func.curvature", "fx", "fx.passes", "kernels", "kernels.codegen",
-        "kernels.compiled", "kernels.conv", "kernels.gemm", "kernels.numpy", "kernels.pool",
-        "kernels.runtime", "masked", "nn", "nn.attention", "nn.modules",
-        "nn.parallel", "nn.utils", "ops", "ops.batching", "ops.create", "ops.define", "ops.index",
-        "ops.linalg", "ops.nn", "ops.nn.activation", "ops.nn.loss", "ops.pointwise", "ops.reduce",
-        "ops.shape", "ops.spectral", "ops.tensor", "optim", "optim.lr_scheduler", "profiler",
-        "serialization", "signal", "standin.functorch", "standin.functorch.experimental",
-        "standin.torch", "utils", "utils.data", "utils.data._utils", "utils.tensorboard",
+        "doctor.report", "doctor.rules", "func", "func.curvature", "fx", "fx.passes",
+        "kernels", "kernels.codegen", "kernels.compiled", "kernels.conv", "kernels.gemm",
+        "kernels.numpy", "kernels.pool", "kernels.runtime", "masked", "nn", "nn.attention",
+        "nn.modules", "nn.parallel", "nn.utils", "ops", "ops.batching", "ops.create", "ops.define",
+        "ops.index", "ops.linalg", "ops.nn", "ops.nn.activation", "ops.nn.loss", "ops.pointwise",
+        "ops.reduce", "ops.shape", "ops.spectral", "ops.tensor", "optim", "optim.lr_scheduler",
+        "profiler", "serialization", "signal", "standin.functorch",
+        "standin.functorch.experimental", "standin.torch", "utils", "utils.data",
+        "utils.data._utils", "utils.tensorboard",
     )
 }  # fmt: skip
 # Those that are there for the names that packages built on PyTorch import.

@@ -18,7 +18,8 @@ import clew
 # The namespaces of PyTorch whose names are its public interface.
 NAMESPACES = (
     "", "Tensor", "amp", "autograd", "autograd.forward_ad", "autograd.functional",
-    "autograd.graph", "cuda", "distributions", "fft", "func", "fx", "hub", "jit", "linalg", "nn",
+    "autograd.graph", "cuda", "distributions", "fft", "func", "func.curvature", "fx",
+    "hub", "jit", "linalg", "nn",
     "nn.functional", "nn.init", "nn.parameter", "nn.utils", "nn.utils.parametrizations",
     "nn.utils.parametrize", "nn.utils.prune", "nn.utils.rnn", "optim", "optim.lr_scheduler",
     "optim.swa_utils", "overrides", "profiler", "random", "serialization", "signal.windows",

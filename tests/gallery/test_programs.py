@@ -17,8 +17,11 @@ from clew.gallery import helper
 # Packages that only some programs need.
 NEEDS = {
     "gymnasium": {"dqn", "ppo", "reinforce"},
-    "sklearn": {"moco", "byol", "simsiam", "vqvae", "distillation", "quantisation"},
-}
+    "sklearn": {
+        "moco", "byol", "simsiam", "vqvae", "distillation", "quantisation", "adversarial",
+        "curvature", "influence",
+    },
+}  # fmt: skip
 SEEDS = (1, 2)  # beside 0
 # Figures that PyTorch has otherwise: an action that rounding tips over is another course of the
 # game; where gradients explode, so do differences of rounding; and what is still moving fast when
@@ -32,6 +35,8 @@ UNSTABLE = {
 CHOSEN = {"error / variance", "codes in use (perplexity)"}
 # What counts samples: a few of them, of 500, may lie on the border.
 COUNTED = ("accuracy", "probe", "bits")
+# Of what PyTorch does not have.
+OURS_ALONE = {"curvature", "influence"}
 # What a program shows to be wrong, before it is repaired.
 SHOWN = {
     "exploding": {"bad-learning-rate.overshoots"},
@@ -80,7 +85,7 @@ def test_a_program_shows_what_it_claims(entry: gallery.Entry, tmp_path: Path) ->
     assert not session.failures
     assert {f.rule for f in session.report(entry.name).problems} == SHOWN.get(entry.name, set())
 
-    if entry.name not in GAMES:
+    if entry.name not in GAMES | OURS_ALONE:
         theirs = gallery.load_for_pytorch(entry).main(True, 0, tmp_path)
         assert list(theirs) == list(figures)
         for name in theirs.keys() - UNSTABLE:
@@ -98,7 +103,7 @@ def test_other_seeds_show_it_as_well(entry: gallery.Entry, seed: int, tmp_path: 
 
 
 def test_twelve_programs_run_under_pytorch() -> None:
-    compared = [entry for entry in gallery.entries() if entry.name not in GAMES]
+    compared = [entry for entry in gallery.entries() if entry.name not in GAMES | OURS_ALONE]
     assert len(compared) >= 12
 
 
@@ -150,3 +155,14 @@ def test_an_interrupted_ppo_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         return ppo.train(4, 128, math.inf, 1e-3, 5, tmp_path / "ppo.pt")[0]
 
     assert interrupted(monkeypatch, 3, run) == run()
+
+
+def test_an_interrupted_maml_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from clew.gallery.second_order import maml
+
+    monkeypatch.setattr(maml, "SAVED_EVERY", 10)
+
+    def run():
+        return maml.train("MAML", 30, 5, tmp_path / "maml.pt")[1]
+
+    assert interrupted(monkeypatch, 24, run) == run()

@@ -1,0 +1,1 @@
+"""Second order: gradients of gradients, and the curvature of small and of large models"""
