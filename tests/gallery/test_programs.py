@@ -8,8 +8,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
+import clew
 from clew import gallery
 from clew.doctor import Session
 from clew.gallery import helper
@@ -19,7 +21,7 @@ NEEDS = {
     "gymnasium": {"dqn", "ppo", "reinforce"},
     "sklearn": {
         "moco", "byol", "simsiam", "vqvae", "distillation", "quantisation", "adversarial",
-        "curvature", "influence",
+        "curvature", "influence", "resnet", "vae", "diffusion",
     },
 }  # fmt: skip
 SEEDS = (1, 2)  # beside 0
@@ -29,7 +31,8 @@ SEEDS = (1, 2)  # beside 0
 GAMES = {"dqn", "ppo", "reinforce"}
 UNSTABLE = {
     "largest norm, not clipped", "accuracy, not clipped", "accuracy, clipped",
-    "+ initialisation: accuracy",
+    "+ initialisation: accuracy", "residual: loss at the end", "residual: accuracy",
+    "plain: loss at the end", "plain: accuracy",
 }  # fmt: skip
 # What follows from choices of codes, each of which rounding may tip over: within two percent.
 CHOSEN = {"error / variance", "codes in use (perplexity)"}
@@ -164,5 +167,32 @@ def test_an_interrupted_maml_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     def run():
         return maml.train("MAML", 30, 5, tmp_path / "maml.pt")[1]
+
+    assert interrupted(monkeypatch, 24, run) == run()
+
+
+def test_an_interrupted_char_gpt_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from clew.gallery.models import char_gpt
+
+    def run():
+        clew.manual_seed(5)
+        model = char_gpt.GPT(10, 8, 16, 2, 1)
+        text = np.random.default_rng(0).integers(0, 10, 500)
+        return char_gpt.train(model, text, str, 20, 5, tmp_path / "char_gpt.pt")
+
+    assert interrupted(monkeypatch, 14, run) == run()
+
+
+def test_an_interrupted_diffusion_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from clew.gallery.models import diffusion
+
+    monkeypatch.setattr(diffusion, "SAVED_EVERY", 10)
+
+    def run():
+        clew.manual_seed(5)
+        process = diffusion.Diffusion(10)
+        model = diffusion.Denoiser(2, 16, process.steps)
+        data = diffusion.spiral(100)
+        return diffusion.train(model, process, data, 30, 5, "spiral", tmp_path / "diffusion.pt")
 
     assert interrupted(monkeypatch, 24, run) == run()

@@ -1,0 +1,1 @@
+"""Real models: small ones of the kinds that are in use"""
