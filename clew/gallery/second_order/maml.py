@@ -51,8 +51,9 @@ def error(weights, x, y):
     return (network(weights, x) - y).square().mean(dim=(1, 2))
 
 
-def adapted(weights, x, y, steps: int = 1, create_graph: bool = False):
+def adapted(weights, known, steps: int = 1, create_graph: bool = False):
     """The weights of each task after some steps on its points."""
+    x, y = known
     own = [weight.expand(len(x), *weight.shape) for weight in weights]
     for _ in range(steps):
         loss = error(own, x, y).sum()  # a sum: each task's weights get the gradient of its loss
@@ -77,7 +78,7 @@ def train(name: str, steps: int, seed: int, saved: Path):
     for number in bar:
         optimizer.param_groups[0]["lr"] = OUTER * (1 - number / steps)
         known, asked = tasks(25, 2 * SHOTS)
-        own = adapted(weights, *known, create_graph=True) if name == "MAML" else weights
+        own = adapted(weights, known, create_graph=True) if name == "MAML" else weights
         loss = error(own, *asked).mean()
         optimizer.zero_grad()
         loss.backward()
@@ -96,7 +97,7 @@ def judge(weights, seed: int) -> list[float]:
     """The error on new tasks after 0 to 5 steps of adapting."""
     torch.manual_seed(1000 + seed)
     known, asked = tasks(400, SHOTS + 100)
-    return [error(adapted(weights, *known, steps=n), *asked).mean().item() for n in range(6)]
+    return [error(adapted(weights, known, steps=n), *asked).mean().item() for n in range(6)]
 
 
 def main(fast: bool, seed: int, out: Path) -> dict[str, float]:
