@@ -33,9 +33,9 @@ class KnownValues(Interceptor):
         self.graph = Graph()
         self.problem: str | None = None
         self.thread = threading.get_ident()
-        # Arrays by identity, which are kept so that no other gets their place.
+        # Arrays by identity, as long as they live: a capture needs no more memory than the call.
         self.values: dict[int, Value] = {}
-        self.arrays: list[Any] = []
+        self.arrays: dict[int, weakref.ref[np.ndarray]] = {}
         self.storages: dict[int, Written] = {}
         # The version that each storage had before the call, for those that were there.
         self.before: dict[int, Written] = {}
@@ -91,16 +91,25 @@ class KnownValues(Interceptor):
     def _overlapping(self, array: np.ndarray) -> Value | None:
         """A value that lies in the same memory, if there is one: tied weights, views as state."""
         is_whole = array.base is None and array.flags.owndata
-        for other in self.arrays:
-            if is_whole and other.base is None and other is not array:
+        for reference in list(self.arrays.values()):
+            other = reference()
+            if other is None or (is_whole and other.base is None and other is not array):
                 continue
             if np.may_share_memory(array, other):
                 return self.values[id(other)]
         return None
 
     def put(self, array: np.ndarray, value: Value) -> Value:
-        self.values[id(array)] = value
-        self.arrays.append(array)
+        key, capture = id(array), weakref.ref(self)
+
+        def forget(gone: weakref.ref[np.ndarray]) -> None:
+            """Another array may get the place of one that is gone."""
+            this = capture()
+            if this is not None and this.arrays.get(key) is gone:
+                del this.values[key], this.arrays[key]
+
+        self.values[key] = value
+        self.arrays[key] = weakref.ref(array, forget)
         return value
 
     def follow(self, storage: Storage, before: bool = False) -> None:
