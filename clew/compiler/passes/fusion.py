@@ -15,7 +15,16 @@ import numpy as np
 
 from clew.compiler.expressions import expression
 from clew.compiler.fused_kernels import FusedKernel, operations
-from clew.compiler.graph import CALL, COMPUTE, FUSED, Graph, Instruction, Value, is_barrier
+from clew.compiler.graph import (
+    CALL,
+    COMPUTE,
+    COMPUTED,
+    FUSED,
+    Graph,
+    Instruction,
+    Value,
+    is_barrier,
+)
 from clew.core.op import Op
 
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
@@ -210,7 +219,8 @@ def _is_row_major(value: Value) -> bool:
 def inline(graph: Graph, clusters: list[Cluster]) -> None:
     """Compute cheap values of earlier clusters again where that reads no more memory than loading.
 
-    Dear ones (exponentials, say) are loaded: computing them takes longer.
+    Dear ones (exponentials, say) are loaded: computing them takes longer. So are those whose
+    operands would have to be kept for it, while they are kept themselves.
     """
     inlining = _Inlining(graph, clusters)
     for cluster in clusters:
@@ -230,6 +240,15 @@ class _Inlining:
             for out in member.outputs
             if out is not None
         }
+        # Who reads each memory last: a cluster, or an instruction, and at which place.
+        self.readers: dict[Value, dict[object, int]] = {}
+        owner = {member: cluster for cluster in clusters for member in cluster.members}
+        for place, each in places:
+            self._read(owner.get(each, each), each.reads(), place)
+
+    def _read(self, reader: object, values: Iterable[Value], place: int) -> None:
+        for value in values:
+            self.readers.setdefault(value.alias, {})[reader] = place
 
     def extend(self, cluster: Cluster) -> None:
         """Put copies of instructions before those of a cluster, instead of loads."""
@@ -241,6 +260,8 @@ class _Inlining:
             if value is None:
                 break
             copies.append(self.maker[value])
+            self.readers[value.alias].pop(cluster)
+            self._read(cluster, self.maker[value].reads(), last)
             loads = _without(loads, value, self.maker[value], cluster)
         if copies:
             members, cluster.members = cluster.members, []
@@ -261,9 +282,20 @@ class _Inlining:
                 and len(_without(loads, value, member, cluster)) <= len(loads)
                 and operations(member) <= MOST_RECOMPUTED
                 and self._is_safe(member, last)
+                and self._kept_longer(member.reads(), cluster, last)
+                <= self._kept_longer([value], cluster, last)
             ):
                 return value
         return None
+
+    def _kept_longer(self, values: Iterable[Value], cluster: Cluster, last: int) -> int:
+        """How much memory is kept how long for a cluster alone: bytes times instructions."""
+        total = 0
+        for root in {value.alias for value in values if value.alias.kind == COMPUTED}:
+            others = [at for reader, at in self.readers[root].items() if reader is not cluster]
+            until = max(others, default=self.place_of.get(root, last))
+            total += root.size * root.dtype.itemsize * max(0, last - until)
+        return total
 
     def _is_safe(self, member: Instruction, last: int) -> bool:
         """Whether the operands of an instruction are still the same at a later place."""
