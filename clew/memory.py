@@ -1,6 +1,7 @@
 """What is held for backward: `memory_summary(loss)` says how many bytes, by whom, on which line."""
 
 import gc
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -82,6 +83,32 @@ def size_text(count: int) -> str:
         if count >= size:
             return f"{count / size:.1f} {unit}"
     return f"{count} B"
+
+
+_UNITS = {
+    "": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
+    "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40,
+}  # fmt: skip
+_SIZE = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*([A-Za-z]*)\s*")
+# More than any memory.
+NO_LIMIT = 1 << 62
+
+
+def parsed_size(size: int | float | str) -> int:
+    """Bytes of a size: a number of them, or a text such as `"2 GiB"`; infinity is `NO_LIMIT`."""
+    if isinstance(size, str):
+        match = _SIZE.fullmatch(size)
+        if match is None or match[2].upper() not in _UNITS:
+            raise ValueError(
+                f"{size!r} is no size of memory: expected bytes, or a number with a unit, such as "
+                "'300 MiB' or '2 GB'"
+            )
+        size = float(match[1]) * _UNITS[match[2].upper()]
+    if isinstance(size, bool) or not isinstance(size, int | float):
+        raise TypeError(f"a size of memory must be a number or a text, not {type(size).__name__}")
+    if not size > 0:
+        raise ValueError(f"a size of memory must be positive, not {size}")
+    return NO_LIMIT if size >= NO_LIMIT else int(size)
 
 
 def memory_summary(*roots: Tensor | Node) -> MemorySummary:

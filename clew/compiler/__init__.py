@@ -13,6 +13,7 @@ from typing import Any
 from clew.compiler import api, optimized_module
 from clew.compiler.module import ModuleCall
 from clew.core.interception import is_capturing
+from clew.memory import parsed_size
 from clew.nn.modules.module import Module
 
 __all__ = [
@@ -39,6 +40,7 @@ def compile(
     isolate_recompiles: bool = False,
     shapes_spec: Any = None,
     check: bool = False,
+    memory: int | float | str | None = None,
 ) -> Any:
     """A function or module that is captured by its first call and replayed by later ones.
 
@@ -60,6 +62,9 @@ def compile(
         isolate_recompiles: accepted
         shapes_spec: accepted
         check: run the function eagerly beside its first replays, and raise where they differ
+        memory: the memory that a replay may use, in bytes or as text ("300 MiB", "2 GB"):
+            parameters, state of optimizers and arguments included. Values that do not fit are
+            computed again. The function must be a whole step, with its backward.
 
     Example:
         >>> @clew.compile
@@ -73,6 +78,8 @@ def compile(
             "Either mode or options can be specified, but both can't be specified at the same time."
         )
 
+    budget = None if memory is None else parsed_size(memory)
+
     def compiled(target: Any) -> Any:
         if not callable(target):
             raise AssertionError(
@@ -81,7 +88,7 @@ def compile(
         if disable or backend in _EAGER_BACKENDS or (backend is not None and callable(backend)):
             return target
         return optimized_module.compiled(
-            target, fullgraph or mode == "strict", recompile_limit, check
+            target, fullgraph or mode == "strict", recompile_limit, check, budget
         )
 
     return compiled if model is None else compiled(model)

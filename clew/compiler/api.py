@@ -11,8 +11,10 @@ from typing import Any, TypeVar
 from clew.backend import dtypes
 from clew.compiler.capture import Capture
 from clew.compiler.checking import checked_replay
+from clew.compiler.memory_plan import MemoryBudgetError
 from clew.compiler.module import Compiled
 from clew.compiler.program import Mismatch
+from clew.compiler.memory_report import MemoryCurve
 from clew.compiler.report import explained, profiled
 from clew.compiler.side_effects import has_hooks, likeness, root_of
 from clew.compiler.trace import Trace, capture_call
@@ -22,6 +24,7 @@ from clew.core.storage import INFERENCE
 from clew.core.tensor import Tensor
 from clew.errors import at_user_line
 from clew.forking import add_lock
+from clew.memory import size_text
 from clew.observer import active
 from clew.utils._pytree import tree_flatten
 
@@ -64,7 +67,12 @@ class CompiledFunction(Compiled):
     """What `clew.compile` returns for a function: it is called as the function is."""
 
     def __init__(
-        self, function: Callable[..., Any], fullgraph: bool, limit: int | None, check: bool
+        self,
+        function: Callable[..., Any],
+        fullgraph: bool,
+        limit: int | None,
+        check: bool,
+        memory: int | None = None,
     ) -> None:
         functools.update_wrapper(self, function)
         self.function = function
@@ -72,6 +80,8 @@ class CompiledFunction(Compiled):
         self.limit = RECOMPILE_LIMIT if limit is None else limit
         # How many replays are still compared with an eager run.
         self.checks = CHECKED_REPLAYS if check else 0
+        # The bytes that replays may use.
+        self.memory = memory
         self.events: list[Event] = []
         self._traces: dict[Key, list[Trace]] = {}
         # Calls of this kind run eagerly: they cannot be captured, or there were too many traces.
@@ -97,6 +107,8 @@ class CompiledFunction(Compiled):
                 except Mismatch:
                     mismatch = "a value that Python reads has changed"
             reason = mismatch
+        if self.memory is not None and key in self._eager:
+            raise MemoryBudgetError(self._eager[key] + at_user_line())
         if key in self._eager or (Stance.now == "eager_on_recompile" and self.events):
             return self.function(*args, **kwargs)
         if Stance.now == "fail_on_recompile" and self.events:
@@ -123,7 +135,12 @@ class CompiledFunction(Compiled):
         event = Event(reason, ", ".join(_shape_text(each) for each in tensors) or "no tensors")
         self.events.append(event)
         try:
-            result, trace, problem = capture_call(self.function, roots, tensors, args, kwargs)
+            result, trace, problem = capture_call(
+                self.function, roots, tensors, args, kwargs, self.memory
+            )
+        except MemoryBudgetError as error:
+            event.problem = self._eager[key] = str(error)
+            raise MemoryBudgetError(str(error) + at_user_line()) from None
         except BaseException as error:
             event.problem = f"the call raises {type(error).__name__}"
             raise
@@ -139,6 +156,13 @@ class CompiledFunction(Compiled):
         return result
 
     def _give_up(self, key: Key, problem: str) -> None:
+        if self.memory is not None:
+            problem = (
+                f"the call cannot be kept within {size_text(self.memory)} of memory, because it "
+                f"cannot be compiled: {problem}"
+            )
+            self._eager[key] = problem
+            raise MemoryBudgetError(problem + at_user_line())
         self._eager[key] = problem
         if self.fullgraph:
             raise CannotCompile(
@@ -163,6 +187,19 @@ class CompiledFunction(Compiled):
                 return profiled(trace, tensors)
         raise RuntimeError(
             "this call is not compiled, so there is nothing to time: explain() says why"
+            + at_user_line()
+        )
+
+    def memory_curve(self, points: int = 8) -> MemoryCurve:
+        """The time of a call against the memory that it may use: plans from most to least memory.
+
+        The function must be compiled with `memory=` (`math.inf` if there is no limit), and called.
+        """
+        for event in reversed(self.events):
+            if event.trace is not None and event.trace.planner is not None:
+                return MemoryCurve(event.trace.planner.curve(points))
+        raise RuntimeError(
+            "memory_curve() is there once a function compiled with memory= was captured"
             + at_user_line()
         )
 

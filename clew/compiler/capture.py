@@ -32,6 +32,7 @@ from clew.compiler.graph import (
     Value,
     mapped,
 )
+from clew.compiler.instruction_costs import Meter
 from clew.compiler.known_values import KnownValues, Refused
 from clew.compiler.side_effects import (
     random_position,
@@ -49,6 +50,10 @@ class Capture(KnownValues):
     """The interceptor that writes down what runs."""
 
     captures = True
+
+    def __init__(self, meter: Meter | None = None) -> None:
+        super().__init__()
+        self.meter = meter
 
     # -- operations ------------------------------------------------------------------------------
 
@@ -68,6 +73,7 @@ class Capture(KnownValues):
         before = self.version_of(inputs[0]) if inplace else 0
         drawn = random_position()
         state.intercept = outer
+        self.begin()
         try:
             result = apply_inplace(op, *inputs, **params) if inplace else op(*inputs, **params)
         finally:
@@ -75,7 +81,18 @@ class Capture(KnownValues):
         if self.problem is None and operands is not None:
             is_random = random_position() != drawn
             self.record_op(op, inputs, params, operands, result, inplace, before, is_random)
+            self.end()
         return result
+
+    def begin(self) -> None:
+        """An instruction begins to run."""
+        if self.meter is not None:
+            self.meter.begin()
+
+    def end(self) -> None:
+        """It is done, and was written down."""
+        if self.meter is not None and self.problem is None:
+            self.meter.end(self.graph.instructions[-1])
 
     def version_of(self, tensor: Tensor) -> int:
         return tensor._storage.version
@@ -182,6 +199,7 @@ class Capture(KnownValues):
     def draw(self, shape: tuple[int, ...], make: Callable[[tuple[int, ...]], Any]) -> Any:
         state = local.state
         state.intercept = self.outer
+        self.begin()
         try:
             result = super().draw(shape, make)
         finally:
@@ -196,6 +214,7 @@ class Capture(KnownValues):
                 self.graph.instructions.append(
                     Instruction(DRAW, "random", make, (shape,), {}, values, user_where(), True)
                 )
+                self.end()
         return result
 
     # -- backward --------------------------------------------------------------------------------
@@ -239,6 +258,7 @@ class Capture(KnownValues):
             return node.apply_formulas(g, pool)
         drawn = random_position()
         state.intercept = self.outer
+        self.begin()
         try:
             results = node.apply_formulas(g, pool)
         finally:
@@ -254,6 +274,7 @@ class Capture(KnownValues):
                 {}, values, node._where, random_position() != drawn,
             )
         )  # fmt: skip
+        self.end()
         return results
 
     def _accumulate(self, node: AccumulateGrad, grads: tuple[Any, ...]) -> Sequence[Any]:
@@ -319,6 +340,7 @@ class Capture(KnownValues):
         if self.depth == 1:
             self.versions = {key: each.storage.version for key, each in self.storages.items()}
             local.state.intercept = self.outer
+            self.begin()
 
     def resume(self, name: str, function: Callable[[], Any]) -> None:
         """Go on; all that was written meanwhile is the work of this function."""
@@ -330,3 +352,4 @@ class Capture(KnownValues):
             record = self.storages[key]
             record.version += record.storage.version - version
         self.graph.instructions.append(Instruction(CALL, name, function, (), {}, (), user_where()))
+        self.end()

@@ -69,6 +69,10 @@ class Value:
             size *= length
         return size
 
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
     def __repr__(self) -> str:
         return f"v{self.number}"
 
@@ -82,7 +86,7 @@ class Instruction:
 
     __slots__ = (
         "detail", "grad_enabled", "inputs", "is_random", "kind", "name", "outputs", "params",
-        "where",
+        "scratch", "seconds", "where",
     )  # fmt: skip
 
     def __init__(
@@ -108,6 +112,9 @@ class Instruction:
         self.is_random = is_random
         # The grad mode in which it was captured: some operations keep more where it is on.
         self.grad_enabled = local.state.grad_enabled
+        # What it costs, where that was measured: time, and bytes that it needs besides its results.
+        self.seconds = 0.0
+        self.scratch = 0
 
     @property
     def has_effect(self) -> bool:
@@ -155,6 +162,16 @@ class Graph:
         value = Value(len(self.values), array, kind, source, alias)
         self.values.append(value)
         return value
+
+    def copy_value(self, value: Value, alias: Value | None = None) -> Value:
+        """A new value that is like another, in memory of its own or in that of `alias`."""
+        copy = Value.__new__(Value)
+        for slot in Value.__slots__:
+            setattr(copy, slot, getattr(value, slot))
+        copy.number = len(self.values)
+        copy.alias = copy if alias is None else alias.alias
+        self.values.append(copy)
+        return copy
 
     def replace(self, same: dict[Value, Value]) -> None:
         """Let all instructions use other values in place of some."""

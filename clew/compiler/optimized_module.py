@@ -62,16 +62,19 @@ class OptimizedModule(Module):
         return self._orig_mod[index]  # type: ignore[index]  # only for modules with items
 
     def __reduce__(self) -> Any:
-        return compiled, (self._orig_mod, self.compiled.fullgraph, None, False)
+        given = self.compiled
+        return compiled, (self._orig_mod, given.fullgraph, None, False, given.memory)
 
 
-def compiled(target: Any, fullgraph: bool, limit: int | None, check: bool) -> Any:
+def compiled(
+    target: Any, fullgraph: bool, limit: int | None, check: bool, memory: int | None = None
+) -> Any:
     """A function or module, compiled."""
     if isinstance(target, OptimizedModule | CompiledFunction):
         return target
     if isinstance(target, Module):
-        return OptimizedModule(target, CompiledFunction(target, fullgraph, limit, check))
-    return CompiledFunction(target, fullgraph, limit, check)
+        return OptimizedModule(target, CompiledFunction(target, fullgraph, limit, check, memory))
+    return CompiledFunction(target, fullgraph, limit, check, memory)
 
 
 def compile_in_place(module: Module, call: Any) -> None:

@@ -7,7 +7,7 @@ The text of the function is part of `explain()`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -62,7 +62,9 @@ class Program:
     inputs are: some of them get gradients.
     """
 
-    def __init__(self, graph: Graph, timed: bool = False) -> None:
+    def __init__(
+        self, graph: Graph, timed: bool = False, cuts: Collection[Instruction] = ()
+    ) -> None:
         self.graph = graph
         # Seconds of each instruction, of the last run of a program that is timed.
         self.seconds = [0.0] * len(graph.instructions) if timed else []
@@ -70,9 +72,12 @@ class Program:
         self.lines: list[str] = []
         self._by_id: dict[int, str] = {}
         # A clock needs instructions one by one.
-        self.items: list[Item] = list(graph.instructions) if timed else segmented(graph)
+        self.items: list[Item] = (
+            list(graph.instructions) if timed else segmented(graph, cuts)
+        )
         self._last_use = last_uses(self.items, graph.results)
         self._loaded: set[Value] = set()
+        self._taken = taken_gradients(graph)
         self._emit()
         self.source = "\n".join(self.lines)
         space = dict(self.names)
@@ -242,6 +247,8 @@ class Program:
             self._line(
                 f"{', '.join(outs)}, = {call}" if len(outs) == 1 else f"{', '.join(outs)} = {call}"
             )
+            if "_" in outs:
+                self._line("del _")
         else:
             self._line(f"{outs[0]} = {call}")
 
@@ -302,32 +309,27 @@ class Program:
             return
         (out,) = instruction.outputs
         assert out is not None
-        take = take_gradient if self._is_own(g, instruction) else copy_gradient
+        take = take_gradient if instruction in self._taken else copy_gradient
         self._line(f"v{out.number} = {self.name(take, 'grad')}({leaf}, v{g.number})")
 
-    def _is_own(self, value: Value, instruction: Instruction) -> bool:
-        """Whether memory is used for nothing but this gradient, so that the leaf may take it."""
-        if (
-            value.kind != COMPUTED
-            or value.alias is not value
-            or (value.strides == () and value.shape)
-        ):
-            return False
-        users = 0
-        for each in self.graph.instructions:
-            for read in each.reads():
-                users += read.alias is value
-        return users == 1 and value not in self.graph.results and value in self._fresh()
 
-    def _fresh(self) -> set[Value]:
-        """Values in memory that their instruction has just allocated."""
-        return {
-            out
-            for each in self.graph.instructions
-            if each.kind in (COMPUTE, FUSED, BACKWARD)
-            for out in each.outputs
-            if out is not None and out.alias is out
-        }
+def taken_gradients(graph: Graph) -> set[Instruction]:
+    """The instructions that give a leaf the memory of a gradient, which nobody else uses."""
+    users: dict[Value, int] = {}
+    fresh: set[Value] = set()
+    for each in graph.instructions:
+        for read in each.reads():
+            users[read.alias] = users.get(read.alias, 0) + 1
+        if each.kind in (COMPUTE, FUSED, BACKWARD):
+            fresh.update(out for out in each.outputs if out is not None and out.alias is out)
+    taken = set()
+    for each in graph.instructions:
+        if each.kind == ACCUMULATE and each.inputs[1] is None:
+            g = each.inputs[0]
+            is_used_once = users[g.alias] == 1 and g not in graph.results
+            if g in fresh and g.kind == COMPUTED and is_used_once and not (g.shape and not g.strides):
+                taken.add(each)
+    return taken
 
 
 def _word(name: str) -> str:

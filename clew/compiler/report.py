@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from clew.compiler.graph import COMPUTED, FUSED, Graph, Instruction, Value
+from clew.compiler.memory_report import plan_lines
 from clew.compiler.native.segments import Segment
 from clew.compiler.program import Program, last_uses
 from clew.core.state import local
@@ -51,6 +52,8 @@ def _trace_lines(trace: Trace, detail: str) -> list[str]:
             f"{len(segments)} native segments of {calls} kernel calls; "
             f"the largest arena has {arena:.1f} MiB"
         )
+    if trace.plan is not None:
+        lines += plan_lines(trace.plan)
     lines.append(f"replayed {trace.replays} times")
     if detail == "graph":
         for graph in graphs:

@@ -14,9 +14,17 @@ from clew import observer
 from clew.backend import dtypes
 from clew.backend import random as streams
 from clew.compiler.capture import Capture
-from clew.compiler.graph import CALL, GRAD, INPUT, STATE, Instruction, Value
+from clew.compiler.graph import CALL, GRAD, INPUT, STATE, Graph, Instruction, Value
+from clew.compiler.instruction_costs import Meter, counted_memory
 from clew.compiler.joint import Again, CompiledNode, Joint, capture_backward
 from clew.compiler.library_events import LibraryEvents
+from clew.compiler.memory_plan import (
+    MemoryBudgetError,
+    MemoryPlan,
+    Planner,
+    results_with_graph,
+    too_little,
+)
 from clew.compiler.passes import optimize
 from clew.compiler.program import Mismatch, Program
 from clew.compiler.reachable import Reached, TooMuch
@@ -48,6 +56,7 @@ class Trace:
         spec: Any,
         joint: Joint | None,
         tensors: Sequence[Tensor],
+        memory: int | None,
     ) -> None:
         self.function = function
         self.reached = reached
@@ -58,9 +67,11 @@ class Trace:
         self.result_count = len(graph.results)
         if joint is not None:
             graph.results += joint.saved
-        optimize(graph)
-        self.graph = graph
-        self.program = Program(graph)
+        optimize(graph, overlap=memory is None)
+        self.planner: Planner | None = None
+        self.plan: MemoryPlan | None = None
+        self.program = Program(graph) if memory is None else self._planned(graph, tensors, memory)
+        self.graph = graph = self.program.graph
         made = {each.root for each in outputs if each.kind == "made" and each.version >= 0}
         self.saved_results = [
             (place, value.alias)
@@ -86,6 +97,17 @@ class Trace:
             for key, record in capture.storages.items()
             if key in capture.before and record.captured
         ]
+
+    def _planned(self, graph: Graph, tensors: Sequence[Tensor], memory: int) -> Program:
+        """The program that fits into some memory."""
+        if self.joint is not None:
+            raise results_with_graph(memory)
+        self.planner = Planner(graph, tensors)
+        self.plan = self.planner.plan(memory)
+        if self.plan is None:
+            name = getattr(self.function, "__name__", type(self.function).__name__)
+            raise too_little(name, memory, self.planner.least().peak)
+        return self.plan.program
 
     def _collect_state(self, capture: Capture) -> None:
         used = {value for each in self.graph.instructions for value in each.reads()}
@@ -316,13 +338,28 @@ def capture_call(
     tensors: list[Tensor],
     args: Any,
     kwargs: Any,
+    memory: int | None = None,
 ) -> tuple[Any, Trace | None, str | None]:
-    """Run a call and compile it: its result, and a trace or the reason why there is none."""
+    """Run a call and compile it: its result, and a trace or the reason why there is none.
+
+    `memory` are the bytes that replays may use.
+    """
+    if memory is None:
+        return _captured(function, roots, tensors, args, kwargs, memory)
+    with counted_memory():
+        return _captured(function, roots, tensors, args, kwargs, memory)
+
+
+def _captured(
+    function: Callable[..., Any], roots: Sequence[Any], tensors: list[Tensor], args: Any,
+    kwargs: Any, memory: int | None,
+) -> tuple[Any, Trace | None, str | None]:  # fmt: skip
+    """Run a call under a capture, and make a trace of it."""
     try:
         reached = _walked(function, roots)
     except TooMuch as too_much:
         return function(*args, **kwargs), None, str(too_much)
-    capture = Capture()
+    capture = Capture(None if memory is None else Meter())
     capture.given(tensors)
     for tensor in reached.tensors.values():
         capture.known_before(tensor)
@@ -361,9 +398,11 @@ def capture_call(
     if not is_made_by_call((args, kwargs), result, reached):
         capture.refuse("a container that was there before the call is returned")
     try:
-        trace, problem = _finished(function, capture, reached, result, tensors, start, outside)
+        trace, problem = _finished(
+            function, capture, reached, result, tensors, start, outside, memory
+        )
     except Exception as error:
-        if is_from_handler(error):
+        if is_from_handler(error) or isinstance(error, MemoryBudgetError):
             raise
         # The call itself is done, and its result is right: it is only not compiled. (Such is the
         # backward of an operation that has none.)
@@ -379,7 +418,7 @@ def first_line(error: Exception) -> str:
 
 def _finished(
     function: Callable[..., Any], capture: Capture, reached: Reached, result: Any,
-    tensors: list[Tensor], start: int, outside: Any,
+    tensors: list[Tensor], start: int, outside: Any, memory: int | None,
 ) -> tuple[Trace | None, str | None]:  # fmt: skip
     """The trace of a call that was captured, or the reason why there is none."""
     leaves, spec = tree_flatten(result)
@@ -398,7 +437,7 @@ def _finished(
         problem = capture.problem
     if problem is not None:
         return None, problem
-    trace = Trace(function, reached, capture, outputs, spec, joint, tensors)
+    trace = Trace(function, reached, capture, outputs, spec, joint, tensors, memory)
     if trace.fails_late():
         return None, "a value is read after a step of an optimizer or scheduler"
     return trace, None

@@ -6,7 +6,7 @@ What an accumulated gradient, a view or a later instruction needs is an array of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,7 @@ class Check:
     """After a segment: a function that raises, unless a number that was computed is zero."""
 
     outputs: tuple[Value | None, ...] = ()
+    seconds, scratch = 0.0, 0
 
     def __init__(self, wrong: str, function: Callable[..., Any], given: tuple[Any, ...]) -> None:
         # The name of the number in the program's text.
@@ -85,6 +86,14 @@ class Segment:
     def reads(self) -> list[Value]:
         """The values that it takes from outside."""
         return self.inputs
+
+    @property
+    def seconds(self) -> float:
+        return sum(each.seconds for each in self.members)
+
+    @property
+    def scratch(self) -> int:
+        return self.arena_size
 
     def add(self, instruction: Instruction, made: Calls) -> None:
         self.members.append(instruction)
@@ -215,8 +224,12 @@ def _nbytes(root: Any) -> int:
 Item = Instruction | Segment | Check
 
 
-def segmented(graph: Graph) -> list[Item]:
-    """The instructions of a graph, with segments where several in a row have a native form."""
+def segmented(graph: Graph, cuts: Collection[Instruction] = ()) -> list[Item]:
+    """The instructions of a graph, with segments where several in a row have a native form.
+
+    What a segment is given and makes takes memory as long as it runs: it ends before each of
+    `cuts`.
+    """
     roots = Roots(graph)
     items: list[Instruction | Segment] = []
     segment = Segment(0)
@@ -234,6 +247,8 @@ def segmented(graph: Graph) -> list[Item]:
 
     for instruction in graph.instructions:
         if segment.conflicts(instruction) or segment.pointers > MOST_POINTERS - 2 * MOST_ARGUMENTS:
+            close()
+        elif instruction in cuts:
             close()
         if instruction.kind == VIEW:
             segment.members.append(instruction)
@@ -282,8 +297,9 @@ def _wait(roots: Roots) -> tuple[Instruction, Calls]:
 
 
 def _finish(graph: Graph, items: Sequence[Instruction | Segment], roots: Roots) -> None:
-    """Tell every segment what others read of its values."""
-    for item in items:
+    """Tell every segment what others read of its values, the last first: views that one makes for
+    others may be views of what an earlier one made."""
+    for item in reversed(items):
         if not isinstance(item, Segment):
             continue
         needed = set(graph.results)

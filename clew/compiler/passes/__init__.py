@@ -9,12 +9,16 @@ from clew.compiler.passes.fusion import fuse
 from clew.compiler.passes.overlap import overlap_products
 from clew.compiler.passes.views import merge_views
 
-PASSES = (hoist_checks, merge_views, remove_dead_code, fuse, overlap_products)
+PASSES = (hoist_checks, merge_views, remove_dead_code, fuse)
 
 
-def optimize(graph: Graph) -> Graph:
-    """A graph after all passes; each leaves one that is valid."""
-    for each in PASSES:
+def optimize(graph: Graph, overlap: bool = True) -> Graph:
+    """A graph after all passes; each leaves one that is valid.
+
+    Without `overlap`, products are left as they are: the memory of those that were started is in
+    use for longer.
+    """
+    for each in (*PASSES, overlap_products) if overlap else PASSES:
         each(graph)
         graph.validate()
     return graph

@@ -1,0 +1,226 @@
+"""Memory on a budget: the program of a graph that fits, and what it computes again for that.
+
+The peak of a program is known before it runs: what is there besides (parameters, state of
+optimizers, arguments), the values that live at each moment, and what instructions need while they
+run. Where it is above the budget, products are not started early, then values are computed again,
+then segments are cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from clew.compiler.graph import CALL, CONSTANT, GRAD, STATE, VIEW, Graph, Instruction, Value
+from clew.compiler.instruction_costs import measure
+from clew.compiler.memory.eviction import cheapest, smallest
+from clew.compiler.memory.schedule import Problem, profile, seconds_of
+from clew.compiler.native.segments import Segment
+from clew.compiler.passes.overlap import finish_products, overlap_products, start_product
+from clew.compiler.passes.recomputation import again_until, is_step, problem_of, rescheduled
+from clew.compiler.program import Program, taken_gradients
+from clew.core.tensor import Tensor
+from clew.kernels.numpy.strides import owner_of
+from clew.memory import NO_LIMIT, size_text
+
+# Arrays lie at multiples of this, and have a header.
+_PER_BLOCK = 192
+# How often a plan is made with less memory, because its program needs more than the plan says.
+_ATTEMPTS = 6
+# The least memory is told to this part of it.
+_PRECISION = 0.01
+
+
+class MemoryBudgetError(RuntimeError):
+    """A compiled function does not fit into the memory that it is given."""
+
+
+class MemoryPlan(NamedTuple):
+    """The program that a budget leads to."""
+
+    budget: int
+    program: Program
+    # The most memory that it needs at one time; what of that is there before it runs.
+    peak: int
+    resident: int
+    # The instructions that run again, with the number of times.
+    again: dict[str, int]
+    # The time of all instructions, and of those that run again.
+    seconds: float
+    extra_seconds: float
+
+
+class Planner:
+    """Plans for one graph, which all passes but the last have seen.
+
+    `resident` are the bytes of what is there when the program starts and stays.
+    """
+
+    def __init__(self, graph: Graph, tensors: Sequence[Tensor], copied: int = 0) -> None:
+        self.graph = graph
+        measure(graph, tensors)
+        self.resident = resident_bytes(graph, tensors) + copied
+        instructions = [each for each in graph.instructions if is_step(each)]
+        self.problem = _padded(
+            problem_of(
+                instructions, graph.results, taken_gradients(graph), self.resident,
+                again_until(graph),
+            )
+        )  # fmt: skip
+        self.seconds = seconds_of(self.problem, self.problem.once)
+
+    def plan(self, budget: int) -> MemoryPlan | None:
+        """The fastest plan within a budget that was found, or None."""
+        target = budget
+        for _ in range(_ATTEMPTS):
+            schedule = cheapest(self.problem, target)
+            if schedule is None:
+                return None
+            found = self._fitting(schedule, budget)
+            if found.peak <= budget:
+                return found
+            target -= found.peak - budget
+        return None
+
+    def least(self) -> MemoryPlan:
+        """The plan that needs the least memory."""
+        return self._fitting(smallest(self.problem, _PRECISION), 0)
+
+    def curve(self, points: int = 8) -> list[MemoryPlan]:
+        """Plans from all the memory that the call can use down to the least."""
+        most, least = self._fitting(self.problem.once, NO_LIMIT), self.least()
+        found = [most]
+        for number in range(1, points - 1):
+            budget = most.peak - (most.peak - least.peak) * number // (points - 1)
+            plan = self.plan(budget)
+            if plan is not None and plan.peak < found[-1].peak:
+                found.append(plan)
+        return [*found, least] if least.peak < found[-1].peak else found
+
+    def _fitting(self, schedule: list[int], budget: int) -> MemoryPlan:
+        """The first program of a schedule that fits, or the one that needs least."""
+        extra = seconds_of(self.problem, schedule) - self.seconds
+        again = self._again(schedule)
+        plans = (
+            MemoryPlan(budget, program, peak, self.resident, again, self.seconds, extra)
+            for program, peak in self._programs(schedule, budget)
+        )
+        best = next(plans)
+        for plan in plans:
+            best = min(best, plan, key=lambda each: each.peak)
+        return best
+
+    def _programs(self, schedule: list[int], budget: int) -> Iterator[tuple[Program, int]]:
+        """The programs of a schedule with their peaks, the fastest first, until one fits."""
+        graph = rescheduled(self.graph, schedule)
+        overlap_products(graph)
+        graph.validate()
+        program = Program(graph)
+        needed = memory_of(program, self.resident)
+        yield program, max(needed)
+        if max(needed) <= budget:
+            return
+        graph = rescheduled(self.graph, schedule)
+        cuts: set[Instruction] = set()
+        while True:
+            program = Program(graph, cuts=cuts)
+            needed = memory_of(program, self.resident)
+            yield program, max(needed)
+            too_large = [
+                [each for each in item.members if each.kind != VIEW]
+                for item, nbytes in zip(program.items, needed, strict=True)
+                if nbytes > budget and isinstance(item, Segment)
+            ]
+            halves = {members[len(members) // 2] for members in too_large if len(members) > 1}
+            if max(needed) <= budget or halves <= cuts:
+                return
+            cuts |= halves
+
+    def _again(self, schedule: list[int]) -> dict[str, int]:
+        instructions = [each for each in self.graph.instructions if is_step(each)]
+        seen: set[int] = set()
+        found: dict[str, int] = {}
+        for number in schedule:
+            name = f"{instructions[number].kind} {instructions[number].name}"
+            if number in seen:
+                found[name] = found.get(name, 0) + 1
+            seen.add(number)
+        return found
+
+
+def _padded(problem: Problem) -> Problem:
+    return problem._replace(sizes=[size + _PER_BLOCK for size in problem.sizes])
+
+
+def memory_of(program: Program, resident: int) -> list[int]:
+    """The bytes that are needed while each item of a program runs."""
+    taken = taken_gradients(program.graph)
+    items = _with_pending(program.items)
+    problem = _padded(problem_of(items, program.graph.results, taken, resident))
+    return profile(problem, problem.once) or [resident]
+
+
+class _Wait:
+    """Waiting for products: until then, workers need what they read and make."""
+
+    outputs: tuple[Value | None, ...] = ()
+    seconds, scratch = 0.0, 0
+
+    def __init__(self, values: list[Value]) -> None:
+        self.values = values
+
+    def reads(self) -> list[Value]:
+        return self.values
+
+
+def _with_pending(items: Sequence[Any]) -> list[Any]:
+    found: list[Any] = []
+    pending: list[Value] = []
+    for item in items:
+        detail = item.detail if isinstance(item, Instruction) else None
+        if detail is start_product:
+            pending += [*item.reads(), *[out for out in item.outputs if out is not None]]
+        found.append(_Wait(pending) if detail is finish_products else item)
+        if detail is finish_products:
+            pending = []
+    return found
+
+
+def resident_bytes(graph: Graph, tensors: Sequence[Tensor]) -> int:
+    """The bytes of what a graph is given: arguments, state, constants, state of optimizers."""
+    arrays = [tensor._array for tensor in tensors]
+    used = {value.alias for each in graph.instructions for value in each.reads()}
+    for value in graph.values:
+        if value.alias in used and value.kind in (STATE, GRAD, CONSTANT):
+            source = tensors[value.source] if isinstance(value.source, int) else value.source
+            kept = source._grad if value.kind == GRAD else source
+            arrays += [kept._array if isinstance(kept, Tensor) else kept]
+    for instruction in graph.instructions:
+        owner = getattr(instruction.detail, "__self__", None)
+        if instruction.kind == CALL and hasattr(owner, "param_groups"):
+            arrays += _of_optimizer(owner)
+    owners = [owner_of(each) for each in arrays if each is not None]
+    return sum({id(each): each.nbytes for each in owners}.values())
+
+
+def _of_optimizer(optimizer: Any) -> list[Any]:
+    """The arrays of an optimizer's parameters, and of what it remembers of them."""
+    found = [each._array for group in optimizer.param_groups for each in group["params"]]
+    for state in optimizer.state.values():
+        found += [each._array for each in state.values() if isinstance(each, Tensor)]
+    return found
+
+
+def too_little(name: str, budget: int, least: int) -> MemoryBudgetError:
+    """The error where no plan fits."""
+    return MemoryBudgetError(
+        f"{name} does not fit into {size_text(budget)}: the least memory that it can run in, with "
+        f"all that can be computed again, is {size_text(least)} ({least} bytes)"
+    )
+
+
+def results_with_graph(budget: int) -> MemoryBudgetError:
+    """The error where backward is not part of the call, and what is kept for it is not planned."""
+    return MemoryBudgetError(
+        f"memory={budget} is for whole steps: this call returns a result whose backward comes "
+        "later\n  Compile a function that calls backward() itself, or detach what is returned."    )
