@@ -25,3 +25,10 @@ def tune_malloc() -> bool:
         return False
     is_set = library.mallopt(_M_MMAP_THRESHOLD, MMAP_THRESHOLD)
     return bool(is_set and library.mallopt(_M_TRIM_THRESHOLD, TRIM_THRESHOLD))
+
+
+def trim_malloc() -> None:
+    """Have glibc return the memory that is free to the system."""
+    library = ctypes.CDLL(None)
+    if hasattr(library, "malloc_trim"):
+        library.malloc_trim(0)

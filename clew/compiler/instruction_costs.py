@@ -10,11 +10,13 @@ from __future__ import annotations
 import contextlib
 import tracemalloc
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
+from clew.backend.allocation import trim_malloc
 from clew.compiler.graph import (
     BACKWARD,
     COMPUTE,
@@ -33,9 +35,13 @@ from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.interrupts import is_from_handler
 from clew.kernels.gemm.products import finish
+from clew.kernels.runtime.aligned_allocator import empty_cache
 
 # An instruction runs so often, unless it takes longer than this.
 _RUNS, _LONG = 5, 0.02
+# With more bytes than this, kernels have buffers that count, and pages are small beside them.
+_LARGE = 2 << 20
+_CLEAR_REFS, _STATUS = Path("/proc/self/clear_refs"), Path("/proc/self/status")
 
 
 @contextlib.contextmanager
@@ -62,12 +68,46 @@ class Meter:
     def end(self, instruction: Instruction) -> None:
         """Note the costs of an instruction that has just run."""
         instruction.seconds = perf_counter() - self.began
-        made = sum(out.nbytes for out in instruction.outputs if out is not None and _is_new(out))
-        instruction.scratch = max(0, tracemalloc.get_traced_memory()[1] - self.before - made)
+        made = _made(instruction)
+        now, peak = tracemalloc.get_traced_memory()
+        # What stays is no scratch memory: results, and what an optimizer remembers from now on.
+        instruction.scratch = max(0, peak - max(self.before + made, now))
 
 
-def _is_new(value: Value) -> bool:
-    return value.alias is value and value.kind == COMPUTED
+def _made(instruction: Instruction) -> int:
+    """The bytes of the arrays that an instruction makes."""
+    return sum(
+        out.nbytes
+        for out in instruction.outputs
+        if out is not None and out.alias is out and out.kind == COMPUTED
+    )
+
+
+class HighWaterMark:
+    """How far the process's memory grows inside of a `with` block, as far as the system tells.
+
+    Kernels have buffers of their own, which Python does not count. The mark of the whole process
+    begins anew.
+    """
+
+    growth = 0
+
+    def __enter__(self) -> HighWaterMark:
+        self.before = 0
+        with contextlib.suppress(OSError):  # not Linux, or not allowed
+            empty_cache()
+            trim_malloc()
+            _CLEAR_REFS.write_text("5")
+            self.before = self._mark()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self.before:
+            self.growth = self._mark() - self.before
+
+    def _mark(self) -> int:
+        (line,) = [each for each in _STATUS.read_text().splitlines() if each.startswith("VmHWM")]
+        return int(line.split()[1]) * 1024
 
 
 def measure(graph: Graph, tensors: Sequence[Tensor]) -> None:
@@ -116,6 +156,10 @@ def _alone(instruction: Instruction, tensors: Sequence[Tensor]) -> tuple[float, 
             meter.begin()
             program.run(arrays, ())
             meter.end(instruction)
+        if _made(instruction) + sum(array.nbytes for array in arrays) > _LARGE:
+            with HighWaterMark() as mark:
+                program.run(arrays, ())
+            instruction.scratch = max(instruction.scratch, mark.growth - _made(instruction))
         # Counting takes time itself.
         best = float("inf")
         for _ in range(_RUNS if instruction.seconds < _LONG else 1):

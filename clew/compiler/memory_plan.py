@@ -11,7 +11,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from clew.compiler.graph import CALL, CONSTANT, GRAD, STATE, VIEW, Graph, Instruction, Value
+from clew.compiler.graph import (
+    CALL,
+    COMPUTED,
+    CONSTANT,
+    GRAD,
+    STATE,
+    VIEW,
+    Graph,
+    Instruction,
+    Value,
+)
 from clew.compiler.instruction_costs import measure
 from clew.compiler.memory.eviction import cheapest, smallest
 from clew.compiler.memory.schedule import Problem, profile, seconds_of
@@ -23,8 +33,8 @@ from clew.core.tensor import Tensor
 from clew.kernels.numpy.strides import owner_of
 from clew.memory import NO_LIMIT, size_text
 
-# Arrays lie at multiples of this, and have a header.
-_PER_BLOCK = 192
+# What Python needs for an array besides its elements, and for a call.
+_PER_BLOCK, _PER_CALL = 192, 32 << 10
 # How often a plan is made with less memory, because its program needs more than the plan says.
 _ATTEMPTS = 6
 # The least memory is told to this part of it.
@@ -53,13 +63,13 @@ class MemoryPlan(NamedTuple):
 class Planner:
     """Plans for one graph, which all passes but the last have seen.
 
-    `resident` are the bytes of what is there when the program starts and stays.
+    `resident` are the bytes of what is there when the program starts, and stays.
     """
 
-    def __init__(self, graph: Graph, tensors: Sequence[Tensor], copied: int = 0) -> None:
+    def __init__(self, graph: Graph, tensors: Sequence[Tensor]) -> None:
         self.graph = graph
         measure(graph, tensors)
-        self.resident = resident_bytes(graph, tensors) + copied
+        self.resident = resident_bytes(graph, tensors) + copied_bytes(graph) + _PER_CALL
         instructions = [each for each in graph.instructions if is_step(each)]
         self.problem = _padded(
             problem_of(
@@ -72,19 +82,26 @@ class Planner:
     def plan(self, budget: int) -> MemoryPlan | None:
         """The fastest plan within a budget that was found, or None."""
         target = budget
+        first = schedule = cheapest(self.problem, target)
         for _ in range(_ATTEMPTS):
-            schedule = cheapest(self.problem, target)
             if schedule is None:
-                return None
+                break
             found = self._fitting(schedule, budget)
             if found.peak <= budget:
                 return found
             target -= found.peak - budget
-        return None
+            schedule = cheapest(self.problem, target)
+        if first is None:
+            return None
+        # Without segments, memory is what the schedule says.
+        program = Program(rescheduled(self.graph, first), cuts=None)
+        return self._made(first, budget, program, max(memory_of(program, self.resident)))
 
     def least(self) -> MemoryPlan:
         """The plan that needs the least memory."""
-        return self._fitting(smallest(self.problem, _PRECISION), 0)
+        schedule = smallest(self.problem, _PRECISION)
+        program = Program(rescheduled(self.graph, schedule), cuts=None)
+        return self._made(schedule, 0, program, max(memory_of(program, self.resident)))
 
     def curve(self, points: int = 8) -> list[MemoryPlan]:
         """Plans from all the memory that the call can use down to the least."""
@@ -99,16 +116,18 @@ class Planner:
 
     def _fitting(self, schedule: list[int], budget: int) -> MemoryPlan:
         """The first program of a schedule that fits, or the one that needs least."""
-        extra = seconds_of(self.problem, schedule) - self.seconds
-        again = self._again(schedule)
         plans = (
-            MemoryPlan(budget, program, peak, self.resident, again, self.seconds, extra)
+            self._made(schedule, budget, program, peak)
             for program, peak in self._programs(schedule, budget)
         )
-        best = next(plans)
-        for plan in plans:
-            best = min(best, plan, key=lambda each: each.peak)
-        return best
+        return min(plans, key=lambda each: each.peak)
+
+    def _made(
+        self, schedule: list[int], budget: int, program: Program, peak: int
+    ) -> MemoryPlan:
+        extra = seconds_of(self.problem, schedule) - self.seconds
+        again = self._again(schedule)
+        return MemoryPlan(budget, program, peak, self.resident, again, self.seconds, extra)
 
     def _programs(self, schedule: list[int], budget: int) -> Iterator[tuple[Program, int]]:
         """The programs of a schedule with their peaks, the fastest first, until one fits."""
@@ -201,6 +220,14 @@ def resident_bytes(graph: Graph, tensors: Sequence[Tensor]) -> int:
             arrays += _of_optimizer(owner)
     owners = [owner_of(each) for each in arrays if each is not None]
     return sum({id(each): each.nbytes for each in owners}.values())
+
+
+def copied_bytes(graph: Graph) -> int:
+    """The bytes of state that is copied before a replay that may have to be taken back."""
+    if not any(each.may_mismatch for each in graph.instructions):
+        return 0
+    written = {value.alias for each in graph.instructions for value in each.writes()}
+    return sum(value.nbytes for value in written if value.kind != COMPUTED)
 
 
 def _of_optimizer(optimizer: Any) -> list[Any]:

@@ -59,11 +59,12 @@ class Program:
     """The function that replays a graph.
 
     `run(inputs, given)` gives the arrays of its results. `given` are the tensors whose arrays the
-    inputs are: some of them get gradients.
+    inputs are: some of them get gradients. `cuts` are instructions before which native segments
+    end; None: there are none.
     """
 
     def __init__(
-        self, graph: Graph, timed: bool = False, cuts: Collection[Instruction] = ()
+        self, graph: Graph, timed: bool = False, cuts: Collection[Instruction] | None = ()
     ) -> None:
         self.graph = graph
         # Seconds of each instruction, of the last run of a program that is timed.
@@ -73,7 +74,7 @@ class Program:
         self._by_id: dict[int, str] = {}
         # A clock needs instructions one by one.
         self.items: list[Item] = (
-            list(graph.instructions) if timed else segmented(graph, cuts)
+            list(graph.instructions) if timed or cuts is None else segmented(graph, cuts)
         )
         self._last_use = last_uses(self.items, graph.results)
         self._loaded: set[Value] = set()

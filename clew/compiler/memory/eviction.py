@@ -9,6 +9,7 @@ tensor rematerialization", with the future known.)
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from clew.compiler.memory.schedule import Problem, peak, seconds_of
@@ -32,7 +33,11 @@ WEIGHTS = tuple(
     for first_first in (True, False)
 )
 # A walk that makes things again and again has lost its way.
-MOST_RUNS, DEEPEST = 20, 200
+MOST_RUNS, DEEPEST = 4, 200
+# So many schedules are looked through for what is made again in vain, each in so many places.
+_IMPROVED, _PLACES = 4, 300
+# Blocks that are so much smaller than what is missing are not looked at first.
+_TOO_SMALL = 64
 
 
 class NoRoom(Exception):
@@ -101,7 +106,8 @@ class _Eviction:
     def _make_room(self, nbytes: int, pinned: frozenset[int]) -> None:
         resident = self.problem.resident[self.now]
         while self.used + nbytes + resident > self.budget:
-            block = self._worst(pinned)
+            excess = self.used + nbytes + resident - self.budget
+            block = self._worst(pinned, excess // _TOO_SMALL)
             self._drop(block)
             self._miss(block)
 
@@ -141,12 +147,12 @@ class _Eviction:
             stack += more
         return first, last
 
-    def _worst(self, pinned: frozenset[int]) -> int:
-        """The block to evict."""
+    def _worst(self, pinned: frozenset[int], least: int) -> int:
+        """The block to evict, of more than so many bytes if there is one."""
         best, found = 0.0, -1
         size, distance, *_ = self.weights
         for block in self.there - pinned:
-            if self.problem.sizes[block] == 0:
+            if self.problem.sizes[block] <= least:
                 continue
             if self._is_dead(block, self.now):
                 return block
@@ -158,6 +164,8 @@ class _Eviction:
             score = self.problem.sizes[block] ** size * gap**distance / (seconds + 1e-9)
             if score > best:
                 best, found = score, block
+        if found < 0 and least:
+            return self._worst(pinned, 0)
         if found < 0:
             raise NoRoom
         return found
@@ -202,12 +210,17 @@ def evicting(problem: Problem, budget: int, weights: Weights) -> list[int] | Non
         return None
 
 
-def without_needless(problem: Problem, schedule: list[int], budget: int) -> list[int]:
+def without_needless(problem: Problem, schedule: Sequence[int], budget: int) -> list[int]:
     """A schedule without the recomputation for which there is room after all, dearest first."""
-    again = [place for place, number in enumerate(schedule) if number in schedule[:place]]
+    seen: set[int] = set()
+    again = []
+    for place, number in enumerate(schedule):
+        if number in seen:
+            again.append(place)
+        seen.add(number)
     again.sort(key=lambda place: -problem.steps[schedule[place]].seconds)
     left: list[int | None] = list(schedule)
-    for place in again:
+    for place in again[:_PLACES]:
         before, left[place] = left[place], None
         if peak(problem, [number for number in left if number is not None]) > budget:
             left[place] = before
@@ -218,9 +231,13 @@ def cheapest(problem: Problem, budget: int) -> list[int] | None:
     """The best schedule within a budget that eviction finds, or None."""
     if peak(problem, problem.once) <= budget:
         return problem.once
+
+    def seconds(schedule: Sequence[int]) -> float:
+        return seconds_of(problem, schedule)
+
     found = {tuple(evicting(problem, budget, weights) or ()) for weights in WEIGHTS} - {()}
-    better = [without_needless(problem, list(each), budget) for each in found]
-    return min(better, key=lambda each: seconds_of(problem, each), default=None)
+    best = sorted(found, key=seconds)[:_IMPROVED]
+    return min([without_needless(problem, each, budget) for each in best], key=seconds, default=None)
 
 
 def smallest(problem: Problem, precision: float) -> list[int]:
