@@ -12,9 +12,9 @@ from clew.backend import dtypes
 from clew.compiler.capture import Capture
 from clew.compiler.checking import checked_replay
 from clew.compiler.memory_plan import MemoryBudgetError
+from clew.compiler.memory_report import MemoryCurve
 from clew.compiler.module import Compiled
 from clew.compiler.program import Mismatch
-from clew.compiler.memory_report import MemoryCurve
 from clew.compiler.report import explained, profiled
 from clew.compiler.side_effects import has_hooks, likeness, root_of
 from clew.compiler.trace import Trace, capture_call

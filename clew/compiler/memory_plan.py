@@ -122,9 +122,7 @@ class Planner:
         )
         return min(plans, key=lambda each: each.peak)
 
-    def _made(
-        self, schedule: list[int], budget: int, program: Program, peak: int
-    ) -> MemoryPlan:
+    def _made(self, schedule: list[int], budget: int, program: Program, peak: int) -> MemoryPlan:
         extra = seconds_of(self.problem, schedule) - self.seconds
         again = self._again(schedule)
         return MemoryPlan(budget, program, peak, self.resident, again, self.seconds, extra)
@@ -207,7 +205,7 @@ def _with_pending(items: Sequence[Any]) -> list[Any]:
 
 def resident_bytes(graph: Graph, tensors: Sequence[Tensor]) -> int:
     """The bytes of what a graph is given: arguments, state, constants, state of optimizers."""
-    arrays = [tensor._array for tensor in tensors]
+    arrays: list[Any] = [tensor._array for tensor in tensors]
     used = {value.alias for each in graph.instructions for value in each.reads()}
     for value in graph.values:
         if value.alias in used and value.kind in (STATE, GRAD, CONSTANT):
@@ -250,4 +248,5 @@ def results_with_graph(budget: int) -> MemoryBudgetError:
     """The error where backward is not part of the call, and what is kept for it is not planned."""
     return MemoryBudgetError(
         f"memory={budget} is for whole steps: this call returns a result whose backward comes "
-        "later\n  Compile a function that calls backward() itself, or detach what is returned."    )
+        "later\n  Compile a function that calls backward() itself, or detach what is returned."
+    )

@@ -328,7 +328,12 @@ def taken_gradients(graph: Graph) -> set[Instruction]:
         if each.kind == ACCUMULATE and each.inputs[1] is None:
             g = each.inputs[0]
             is_used_once = users[g.alias] == 1 and g not in graph.results
-            if g in fresh and g.kind == COMPUTED and is_used_once and not (g.shape and not g.strides):
+            if (
+                g in fresh
+                and g.kind == COMPUTED
+                and is_used_once
+                and not (g.shape and not g.strides)
+            ):
                 taken.add(each)
     return taken
 

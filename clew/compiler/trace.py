@@ -6,6 +6,7 @@ import functools
 import gc
 import random
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -344,17 +345,6 @@ def capture_call(
 
     `memory` are the bytes that replays may use.
     """
-    if memory is None:
-        return _captured(function, roots, tensors, args, kwargs, memory)
-    with counted_memory():
-        return _captured(function, roots, tensors, args, kwargs, memory)
-
-
-def _captured(
-    function: Callable[..., Any], roots: Sequence[Any], tensors: list[Tensor], args: Any,
-    kwargs: Any, memory: int | None,
-) -> tuple[Any, Trace | None, str | None]:  # fmt: skip
-    """Run a call under a capture, and make a trace of it."""
     try:
         reached = _walked(function, roots)
     except TooMuch as too_much:
@@ -381,7 +371,8 @@ def _captured(
         observer.install(events)
         interception.install(capture)
         watch.start()
-        result = function(*args, **kwargs)
+        with nullcontext() if memory is None else counted_memory():
+            result = function(*args, **kwargs)
     finally:
         # Each also where a signal interrupts the one before it.
         try:

@@ -15,7 +15,6 @@ import pytest
 
 import clew
 from clew import nn
-from clew.compiler.graph import DRAW
 from clew.compiler.memory.eviction import cheapest, smallest
 from clew.compiler.memory.schedule import Problem, Step, peak, profile, seconds_of
 from clew.compiler.memory_plan import MemoryBudgetError
@@ -75,7 +74,7 @@ def least_seconds(problem: Problem, budget: int) -> float | None:
 @pytest.mark.parametrize("skips", [False, True])
 def test_schedules_take_little_longer_than_the_best(skips: bool) -> None:
     rng, ratios = random.Random(1), []
-    for _ in range(30):
+    for _ in range(20):
         problem = network(rng, 6, skips)
         for part in (0.85, 0.7, 0.55):
             budget = int(part * peak(problem, problem.once))
@@ -84,7 +83,7 @@ def test_schedules_take_little_longer_than_the_best(skips: bool) -> None:
             if found is not None and right is not None:
                 assert peak(problem, found) <= budget
                 ratios.append(seconds_of(problem, found) / right)
-    assert len(ratios) > 40
+    assert len(ratios) > 25
     assert max(ratios) <= 1.13 and sum(ratios) / len(ratios) <= 1.01
     assert sum(ratio == 1 for ratio in ratios) > 0.8 * len(ratios)
 
@@ -224,7 +223,8 @@ def test_random_numbers_are_drawn_once_and_writes_made_once() -> None:
         return [f"{each.kind} {each.name}" for each in graph.instructions
                 if each.has_effect and each.name != "wait"]  # fmt: skip
 
-    assert any(each.startswith((DRAW, "compute dropout")) for each in effects(small))
+    graph = small.plan.program.graph
+    assert sum(each.is_random for each in graph.instructions) == 3
     assert effects(small) == effects(free)
     assert small.model[1].num_batches_tracked == 2  # type: ignore[index]  # it is a Sequential
 

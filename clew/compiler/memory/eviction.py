@@ -237,7 +237,9 @@ def cheapest(problem: Problem, budget: int) -> list[int] | None:
 
     found = {tuple(evicting(problem, budget, weights) or ()) for weights in WEIGHTS} - {()}
     best = sorted(found, key=seconds)[:_IMPROVED]
-    return min([without_needless(problem, each, budget) for each in best], key=seconds, default=None)
+    return min(
+        [without_needless(problem, each, budget) for each in best], key=seconds, default=None
+    )
 
 
 def smallest(problem: Problem, precision: float) -> list[int]:

@@ -246,9 +246,8 @@ def segmented(graph: Graph, cuts: Collection[Instruction] = ()) -> list[Item]:
         segment = Segment(len(items))
 
     for instruction in graph.instructions:
-        if segment.conflicts(instruction) or segment.pointers > MOST_POINTERS - 2 * MOST_ARGUMENTS:
-            close()
-        elif instruction in cuts:
+        is_full = segment.pointers > MOST_POINTERS - 2 * MOST_ARGUMENTS
+        if is_full or instruction in cuts or segment.conflicts(instruction):
             close()
         if instruction.kind == VIEW:
             segment.members.append(instruction)

@@ -184,10 +184,9 @@ class _Rewriting:
         if view is not None:
             # A view is made when it is needed, of the memory that is there then.
             operands = [self._present(each) for each in view.reads()]
-            shown = self.shown.get(value)
-            if shown != operands:
+            if self.shown.get(value) != operands:
                 self.shown.update((out, operands) for out in view.outputs if out is not None)
-                self._write(view, shown is not None)
+                self._write(view, operands != view.reads())
         return self.copies.get(value, value)
 
 
