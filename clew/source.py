@@ -20,7 +20,8 @@ INTERNAL_PACKAGES = frozenset({"clew"}) | {
     f"clew.{name}"
     for name in (
         "amp", "autograd", "autograd.gradient_checks", "backend", "backends", "compiler",
-        "compiler.memory", "compiler.native", "compiler.passes", "core", "cpu", "cuda", "distributed", "distributions",
+        "compiler.memory", "compiler.native", "compiler.passes", "core", "cpu", "cuda",
+        "distributed", "distributions",
         "distributions.kl", "distributions.transforms", "doctor", "doctor.facts", "doctor.observe",
         "doctor.report", "doctor.rules", "func", "func.curvature", "fx", "fx.passes",
         "kernels", "kernels.codegen", "kernels.compiled", "kernels.conv", "kernels.gemm",
