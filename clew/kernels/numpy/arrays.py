@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -62,6 +63,29 @@ def rounded(array: Array, dtype: np.dtype[Any]) -> Array:
     PyTorch computes with some halves step by step, and rounds after each.
     """
     return widened(converted(array, dtype)) if dtype in _WIDER else array
+
+
+def redo_single_elements(
+    out: Array, block: int, formula: Callable[..., Array], *operands: Array
+) -> None:
+    """Overwrite those elements of a result in halves that PyTorch computes one by one.
+
+    Its loops take whole blocks of neighbours in memory and round once. What is left of a row, and
+    rows with gaps, they take by single elements, and round after each step, as `formula` does.
+    """
+    views = (out, *(np.broadcast_to(each, out.shape) for each in operands))
+    if not all(each.flags.c_contiguous for each in views):
+        order = sorted(range(out.ndim), key=lambda axis: -out.strides[axis])
+        views = tuple(each.transpose(order) for each in views)
+    if all(each.flags.c_contiguous for each in views):
+        views = tuple(each.reshape(-1) for each in views)
+    if any(each.strides[-1] not in (0, each.itemsize) for each in views):
+        start = 0
+    else:
+        start = views[0].shape[-1] // block * block
+    rest = tuple(each[..., start:] for each in views)
+    if rest[0].size:
+        rest[0][...] = formula(*rest[1:])
 
 
 def row_by_row(array: Array) -> Array:

@@ -27,7 +27,7 @@ from clew.kernels.codegen.special_coefficients import (
 )
 from clew.kernels.codegen.ufunc import elementwise
 from clew.kernels.compiled.series import chebyshev, polynomial
-from clew.kernels.numpy.arrays import rounded, widened
+from clew.kernels.numpy.arrays import compute_dtype, rounded, widened
 from clew.kernels.numpy.conversion import converted
 
 Array = np.ndarray
@@ -241,21 +241,24 @@ def digamma(x: Array) -> Array:
     return result
 
 
-def _zeta_regular(s: Array, q: Array) -> Array:
-    """Hurwitz zeta for s > 1: a direct sum, then the Euler-Maclaurin tail from q > 9."""
-    total = np.zeros_like(s)
+def _zeta_regular(s: Array, q: Array, sums: Any) -> Array:
+    """Hurwitz zeta for s > 1: a direct sum, then the Euler-Maclaurin tail from q > 9.
+
+    `sums` is the dtype to add up in: where terms of both signs cancel, its rounding is what is left.
+    """
+    total = np.zeros_like(s, sums)
     q = q.copy()
     while True:
         small = q <= 9.0
         if not small.any():
             break
-        total[small] += q[small] ** -s[small]
+        total[small] += (q[small] ** -s[small]).astype(sums)
         q[small] += 1.0
     tail = q**-s
-    total += q * tail / (s - 1.0) + 0.5 * tail
+    total += (q * tail / (s - 1.0) + 0.5 * tail).astype(sums)
     factor, power = s / q, np.ones_like(s)
     for k, coefficient in enumerate(EULER_MACLAURIN):
-        total += coefficient * factor * power * tail
+        total += (coefficient * factor * power * tail).astype(sums)
         factor = factor * (s + 2 * k + 1) * (s + 2 * k + 2)
         power = power / (q * q)
     return total
@@ -264,6 +267,15 @@ def _zeta_regular(s: Array, q: Array) -> Array:
 @in_double
 def zeta(s: Array, q: Array) -> Array:
     """The Hurwitz zeta function sum_k (k + q)^-s; at infinity and NaN as PyTorch's."""
+    return _zeta(s, q, np.float64)
+
+
+@in_double
+def _zeta_in_single(s: Array, q: Array) -> Array:
+    return _zeta(s, q, np.float32)
+
+
+def _zeta(s: Array, q: Array, sums: Any) -> Array:
     result = np.full_like(s, np.nan)
     result[s == 1.0] = np.inf
     pole = ~(s <= 1.0) & (q <= 0.0) & (q == np.floor(q))
@@ -271,7 +283,7 @@ def zeta(s: Array, q: Array) -> Array:
     whole = s == np.floor(s)
     regular = (s > 1.0) & ~pole & ((q > 0.0) | whole) & np.isfinite(q) & np.isfinite(s)
     if regular.any():
-        result[regular] = _zeta_regular(s[regular], q[regular])
+        result[regular] = _zeta_regular(s[regular], q[regular], sums)
     # Powers of less than 1 grow, those of 1 stay.
     result[np.isposinf(s) & (q < 1.0)] = np.inf
     result[np.isposinf(s) & (q == 1.0)] = 1.0
@@ -283,9 +295,13 @@ def polygamma(n: int, x: Array) -> Array:
     if n < 2:
         return converted((_trigamma if n else digamma)(widened(x)), x.dtype)
     sign = 1.0 if n % 2 else -1.0
-    # Halves are rounded before they are multiplied, too, as PyTorch's are.
-    values = rounded(zeta(np.float64(n + 1), np.asarray(x, np.float64)), x.dtype)
-    return converted(sign * math.factorial(n) * values, x.dtype)
+    order, wide = np.float64(n + 1), np.asarray(x, np.float64)
+    if compute_dtype(x.dtype) == x.dtype:
+        return converted(sign * math.factorial(n) * zeta(order, wide), x.dtype)
+    # As PyTorch's halves: summed in float32, rounded before they are multiplied, too, and that by
+    # a factorial which comes from its logarithm.
+    values = rounded(_zeta_in_single(order, wide), x.dtype)
+    return converted(sign * float(np.exp(np.float32(math.lgamma(n + 1)))) * values, x.dtype)
 
 
 # Bernoulli numbers, of the asymptotic series of trigamma.

@@ -81,19 +81,21 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     floats = [x if x.dtype.category == dtypes.FLOAT else x.to(common) for x in (x1, x2)]
     first, second = broadcast_tensors(*floats)
     wrapped = wrap_dim(dim, first._array.ndim)
-    result: Tensor = (_unit(first, wrapped, eps) * _unit(second, wrapped, eps)).sum(wrapped)
+    sizes = [_size(vectors, wrapped, eps) for vectors in (first, second)]
+    unit = second / sizes[1]
+    result: Tensor = (first / sizes[0] * unit).sum(wrapped)
     observer = active.observer
     if observer is not None:
         observer.similarity_computed(x1, x2, result)
     return result
 
 
-def _unit(vectors: Tensor, dim: int, eps: float) -> Tensor:
+def _size(vectors: Tensor, dim: int, eps: float) -> Tensor:
     size = vectors.norm(2, dim, keepdim=True).clone()
     # The gradient is that of the norm itself, also where the bound applies.
     too_large = eps > 1 and eps > dtypes.finfo(size.dtype).max
     size.detach().clamp_min_(math.inf if too_large else eps)
-    return vectors / size
+    return size
 
 
 @public(checked=True, method=False, out=False)

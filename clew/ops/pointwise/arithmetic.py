@@ -20,6 +20,8 @@ from clew.core.op import OPS
 from clew.core.overrides import first_met, unseen
 from clew.core.public import FUNCTIONS, methods, public
 from clew.core.tensor import Tensor
+from clew.kernels.numpy.arrays import redo_single_elements, rounded, widened
+from clew.kernels.numpy.conversion import converted
 from clew.ops.define import out_checks
 from clew.ops.define.deprecated_forms import sorted_out
 from clew.ops.define.memory_layout import as_first, for_kinds
@@ -97,17 +99,38 @@ class Subtraction(Row):
         return super().result_dtype(inputs)
 
 
+def _is_half(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype in dtypes.HALVES
+
+
 def _scaled(value: Any, alpha: Any, like: Any) -> Any:
     # In integers (and bools) the factor is first converted to their type.
     factor = np.asarray(alpha).astype(like.dtype) if like.dtype.kind in "biu" else alpha
     return np.multiply(value, factor)
 
 
+def _combine_halves(combine: np.ufunc, self: Any, other: Any, alpha: Any) -> Any:
+    """A sum or difference with a multiple: the factor is rounded to the dtype, the rest at the end."""
+    dtype = self.dtype
+    factor = rounded(np.asarray(alpha), dtype)
+    result = np.asarray(converted(combine(widened(self), widened(other) * factor), dtype))
+
+    def step_by_step(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return converted(combine(widened(x), rounded(widened(y) * factor, dtype)), dtype)
+
+    redo_single_elements(result, 32, step_by_step, self, other)
+    return result
+
+
 def _add_scaled(self: Any, other: Any, *, alpha: Any) -> Any:
+    if _is_half(self):
+        return _combine_halves(np.add, self, other, alpha)
     return np.add(self, _scaled(other, alpha, self if isinstance(self, np.ndarray) else other))
 
 
 def _sub_scaled(self: Any, other: Any, *, alpha: Any) -> Any:
+    if _is_half(self):
+        return _combine_halves(np.subtract, self, other, alpha)
     return np.subtract(self, _scaled(other, alpha, self if isinstance(self, np.ndarray) else other))
 
 
@@ -127,15 +150,15 @@ SUB = Subtraction("sub", np.subtract, inputs=("self", "other"), grads=_MINUS, ba
 RSUB = Subtraction("rsub", _rsub, grads=_REVERSED, bare=True)
 RSUB_NUMBER = Subtraction("rsub.number", _rsub, grads=_REVERSED, node="RsubBackward1", bare=True)
 ADD_SCALED = Row(
-    "add.scaled", _add_scaled, node="AddBackward0", bare=True,
+    "add.scaled", _add_scaled, node="AddBackward0", bare=True, takes_halves=True,
     grads={"self": lambda g: g, "other": lambda g, alpha: g * conj(alpha)},
 )  # fmt: skip
 SUB_SCALED = Subtraction(
-    "sub.scaled", _sub_scaled, node="SubBackward0", bare=True,
+    "sub.scaled", _sub_scaled, node="SubBackward0", bare=True, takes_halves=True,
     grads={"self": lambda g: g, "other": lambda g, alpha: -g * conj(alpha)},
 )  # fmt: skip
 RSUB_SCALED = Subtraction(
-    "rsub.scaled", _rsub_scaled, node="RsubBackward1", bare=True,
+    "rsub.scaled", _rsub_scaled, node="RsubBackward1", bare=True, takes_halves=True,
     grads={"self": lambda g, alpha: -g * conj(alpha), "other": lambda g: g},
 )  # fmt: skip
 

@@ -17,12 +17,14 @@ from clew.core.public import FUNCTIONS, methods, public
 from clew.core.result_layout import laid_out_without_numbers
 from clew.core.tensor import Tensor
 from clew.kernels.compiled.threaded_ufuncs import THRESHOLDS, threaded
-from clew.kernels.numpy.arrays import reciprocals
+from clew.kernels.numpy.arrays import reciprocals, redo_single_elements, widened
+from clew.kernels.numpy.conversion import converted
 from clew.ops.define import out_checks
 from clew.ops.define.memory_layout import in_rows
 from clew.ops.define.rows import Row, out_form
 from clew.ops.pointwise.arithmetic import binary_operator, conj, reflected_operator, zeros_of
 from clew.ops.pointwise.clamping import WHERE
+from clew.ops.pointwise.transcendental import reciprocal_of_rounded_root
 from clew.ops.tensor.copying import scalar_as
 
 _TAKES = "ihfc"
@@ -98,7 +100,11 @@ def _raise_to_number(self: np.ndarray, exponent: Any) -> Any:
     if exponent == -2:
         return reciprocals(threaded(np.square, self))
     if exponent == -0.5:
-        return reciprocals(threaded(np.sqrt, self))
+        result = reciprocals(threaded(np.sqrt, widened(self)))
+        if self.dtype in dtypes.HALVES:
+            result = np.asarray(converted(result, self.dtype))
+            redo_single_elements(result, 64, reciprocal_of_rounded_root, self)
+        return result
     if self.dtype.kind in "cW" and exponent != 0:
         return _complex_power(self, np.asarray(exponent, self.dtype))
     return threaded(np.power, self, exponent)
@@ -150,8 +156,8 @@ class IntegerPower(Row):
             )
         if result.category == dtypes.INTEGER:
             scalar_as(exponent, result.np)
-        if result is dtypes.bfloat16 and exponent in (3, -2):
-            # PyTorch multiplies bfloat16 with bfloat16 here.
+        if result is dtypes.bfloat16 and exponent in (3, -2, -0.5):
+            # PyTorch computes with bfloat16 itself here, and rounds after each step.
             return result, result
         return compute, result
 

@@ -19,6 +19,8 @@ from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.kernels import numpy as kernels
 from clew.kernels.codegen.ufunc import elementwise
+from clew.kernels.numpy.arrays import rounded, widened
+from clew.kernels.numpy.conversion import converted
 from clew.ops.define import out_checks, rows
 from clew.ops.define.dims import is_int
 from clew.ops.define.memory_layout import in_rows
@@ -334,12 +336,13 @@ i1e: Any = _hidden(
 
 
 def _entr(self: np.ndarray) -> np.ndarray:
-    inside = np.where(self > 0, -self * np.log(self), self)
+    logarithm = rounded(np.log(widened(self)), self.dtype)
+    inside = np.where(self > 0, -widened(self) * logarithm, self)
     return np.where(self == 0, 0, np.where(self < 0, -np.inf, inside)).astype(self.dtype)
 
 
 entr = _hidden(
-    "entr", _entr, lambda g, self: g * (-(1 + self.log())), "entr_cpu",
+    "entr", _entr, lambda g, self: g * (-(1 + self.log())), "entr_cpu", takes_halves=True,
     doc="The entropy term `-input * log(input)`: 0 at 0, -inf below.",
     example=(
         ">>> clew.special.entr(clew.tensor([0., 0.5, 1., -1.]))\n"
@@ -434,9 +437,13 @@ def xlog1py(input: Any, other: Any) -> Tensor:
 
 
 def _logit(self: np.ndarray, *, eps: float | None) -> Any:
+    # Low precision is rounded after each step, as PyTorch does it.
+    dtype, x = self.dtype, widened(self)
     if eps is not None:
-        self = np.minimum(np.maximum(self, eps), 1 - eps)
-    return np.log(self / (1 - self))
+        low = rounded(np.asarray(eps, x.dtype), dtype)
+        x = np.minimum(np.maximum(x, low), rounded(1 - low, dtype))
+    odds = rounded(x / rounded(1 - x, dtype), dtype)
+    return converted(np.log(odds), dtype)
 
 
 def _grad_of_logit(g: Tensor, self: Tensor, eps: float | None) -> Tensor:
@@ -453,7 +460,7 @@ def _grad_of_logit(g: Tensor, self: Tensor, eps: float | None) -> Tensor:
 
 
 LOGIT = Row(
-    "logit", _logit, rule=FLOAT, takes=REALS, grads={"self": _grad_of_logit},
+    "logit", _logit, rule=FLOAT, takes=REALS, takes_halves=True, grads={"self": _grad_of_logit},
     kinks="0 outside of [eps, 1 - eps]",
 )  # fmt: skip
 

@@ -15,7 +15,8 @@ from clew.backend import dtypes
 from clew.core.tensor import Tensor
 from clew.kernels import numpy as kernels
 from clew.kernels.codegen.ufunc import Elementwise, elementwise
-from clew.kernels.numpy.arrays import reciprocals
+from clew.kernels.numpy.arrays import reciprocals, redo_single_elements, rounded, widened
+from clew.kernels.numpy.conversion import converted
 from clew.ops.define.rows import FLOAT, Row, unary_row
 from clew.ops.pointwise.arithmetic import conj
 
@@ -85,10 +86,19 @@ log1p = unary_row(
 _RSQRT_KERNEL = elementwise("rsqrt", 1, cost=2, half=True)(lambda x: x.rsqrt())
 
 
+def reciprocal_of_rounded_root(x: np.ndarray) -> np.ndarray:
+    """`1 / sqrt(x)` of halves, rounded after each of the two steps."""
+    return converted(1 / rounded(np.sqrt(widened(x)), x.dtype), x.dtype)
+
+
 def _rsqrt(self: np.ndarray) -> Any:
     kernel = _RSQRT_KERNEL.specialize(self)
     if kernel is not None:
-        return kernel(self)
+        result = kernel(self)
+        if self.dtype in dtypes.HALVES:
+            result = np.asarray(result)
+            redo_single_elements(result, 32, reciprocal_of_rounded_root, self)
+        return result
     return reciprocals(np.asarray(np.sqrt(self)))
 
 

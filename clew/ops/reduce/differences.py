@@ -258,54 +258,62 @@ def _check_gradient(input: Tensor, dims: tuple[int, ...], edge_order: int) -> No
         )
 
 
+# Terms are made from the last to the first, which is the order in which PyTorch's backward, newest
+# first, adds up their gradients.
+
+
 def _even_gradient(f: Tensor, dim: int, step: Any, edge_order: int) -> Tensor:
     n = f._array.shape[dim]
+    left, right = f.narrow(dim, 0, n - 2), f.narrow(dim, 2, n - 2)
+    inner = (right - left) / step
+    edges = []
+    for start, weights in ((0, (-1.5, 2, -0.5)), (n - 1 - edge_order, (0.5, -2, 1.5))):
+        if edge_order == 1:
+            left, right = f.narrow(dim, start, 1), f.narrow(dim, start + 1, 1)
+            edges.append((right - left) / step)
+        else:
+            edges.append(_weighted(f, dim, start, 1, weights) / step)
+    return cat([edges[0], inner / 2, edges[1]], dim)
 
-    def at(start: int) -> Tensor:
-        return f.narrow(dim, start % n, 1)
 
-    if edge_order == 1:
-        first, last = (at(1) - at(0)) / step, (at(-1) - at(-2)) / step
-    else:
-        first = (-1.5 * at(0) + 2 * at(1) - 0.5 * at(2)) / step
-        last = (0.5 * at(-3) - 2 * at(-2) + 1.5 * at(-1)) / step
-    inner = (f.narrow(dim, 2, n - 2) - f.narrow(dim, 0, n - 2)) / (2 * step)
-    return cat([first, inner, last], dim)
+def _weighted(f: Tensor, dim: int, start: int, length: int, weights: Sequence[Any]) -> Tensor:
+    """The sum of neighbouring parts of `f`, each times its weight."""
+    terms = [weights[i] * f.narrow(dim, start + i, length) for i in (2, 1, 0)]
+    return terms[2] + terms[1] + terms[0]
 
 
 def _uneven_gradient(f: Tensor, dim: int, points: Tensor, edge_order: int) -> Tensor:
     n = f._array.shape[dim]
-    steps = diff(points).reshape((-1,) + (1,) * (f._array.ndim - dim - 1))
+    steps = diff(points)
     before, after = steps.narrow(0, 0, n - 2), steps.narrow(0, 1, n - 2)
     both = before + after
-    inner = (
-        -after / (before * both) * f.narrow(dim, 0, n - 2)
-        + (after - before) / (before * after) * f.narrow(dim, 1, n - 2)
-        + before / (after * both) * f.narrow(dim, 2, n - 2)
-    )
-    return cat(
-        [
-            _uneven_edge(f, dim, steps, 1, edge_order),
-            inner,
-            _uneven_edge(f, dim, steps, -1, edge_order),
-        ],
-        dim,
-    )
+    inner_weights = [
+        weight.reshape((-1,) + (1,) * (f._array.ndim - dim - 1))
+        for weight in (
+            -after / (before * both),
+            (after - before) / (before * after),
+            before / (after * both),
+        )
+    ]
+    inner = _weighted(f, dim, 0, n - 2, inner_weights)
+    edges = []
+    for start, nearest, next_one in ((0, 0, 1), (n - 1 - edge_order, -1, -2)):
+        if edge_order == 1:
+            left, right = f.narrow(dim, start, 1), f.narrow(dim, start + 1, 1)
+            edges.append((right - left) / steps[nearest])
+        else:
+            weights = _edge_weights(steps[nearest], steps[next_one])
+            if nearest == -1:
+                weights = [-weight for weight in reversed(weights)]
+            edges.append(_weighted(f, dim, start, 1, weights))
+    return cat([edges[0], inner, edges[1]], dim)
 
 
-def _uneven_edge(f: Tensor, dim: int, steps: Tensor, sign: int, edge_order: int) -> Tensor:
-    """The derivative at the first (sign 1) or last (sign -1) point, from the points inwards."""
-    n, count = f._array.shape[dim], steps._array.shape[0]
-    start = 0 if sign == 1 else n - 1
-    nearest = steps.narrow(0, 0 if sign == 1 else count - 1, 1)
-    edge, second = f.narrow(dim, start, 1), f.narrow(dim, start + sign, 1)
-    if edge_order == 1:
-        return sign * (second - edge) / nearest
-    next_step = steps.narrow(0, 1 if sign == 1 else count - 2, 1)
-    third = f.narrow(dim, start + 2 * sign, 1)
-    both = nearest + next_step
-    return sign * (
-        -(nearest + both) / (nearest * both) * edge
-        + both / (nearest * next_step) * second
-        - nearest / (next_step * both) * third
-    )
+def _edge_weights(near: Tensor, far: Tensor) -> list[Tensor]:
+    """Of a first point and the next two, whose steps are given: the weights of its derivative."""
+    both = near + far
+    return [
+        -(2.0 * near + far) / (near * both),
+        both / (near * far),
+        -near / (far * both),
+    ]

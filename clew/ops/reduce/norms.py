@@ -379,14 +379,23 @@ def _renorm(self: np.ndarray, *, p: float, dim: int, maxnorm: float) -> np.ndarr
 
 def _renorm_grad(g: Tensor, self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     rest = tuple(i for i in range(self._array.ndim) if i != dim)
-    norm = vector_norm(self, p, rest, keepdim=True)
-    along = (g * self.conj() if self.dtype.is_complex else g * self).sum(rest, keepdim=True)
-    along = along.real if self.dtype.is_complex else along
+    # As PyTorch does, in the next wider dtype.
+    wide = dtypes.BY_NUMPY[_ACCUMULATE.get(self._array.dtype, self._array.dtype)]
+    norm = vector_norm(self, p, rest, keepdim=True, dtype=wide)
+    along = (self.conj() * g).real if self.dtype.is_complex else self * g
+    along = along.sum(rest, keepdim=True, dtype=wide.to_real())
     by_norm: Any = norm_grad(along, self, norm, p, rest, True)
     scale = (norm + 1e-7).reciprocal()
     shrunk = maxnorm * scale * (g - scale * by_norm)
-    return shrunk.where(norm > maxnorm, g)
+    return shrunk.to(g.dtype).where(norm > maxnorm, g)
 
+
+_ACCUMULATE = {
+    dtypes.float16.np: dtypes.float32.np,
+    dtypes.bfloat16.np: dtypes.float32.np,
+    dtypes.float32.np: dtypes.float64.np,
+    dtypes.complex64.np: dtypes.complex128.np,
+}
 
 RENORM = Op("renorm", _renorm, grads={"self": _renorm_grad})
 

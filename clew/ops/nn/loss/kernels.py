@@ -55,7 +55,7 @@ SMOOTH_DERIVATIVE = Row(
 # -- binary cross entropy ------------------------------------------------------------------
 
 # The least denominator of a derivative, as in PyTorch.
-_LEAST = 1e-12
+LEAST_DENOMINATOR = 1e-12
 
 
 @elementwise("binary_cross_entropy", 2, cost=8)
@@ -66,12 +66,12 @@ def BCE_OF_PROBABILITIES(x: Any, target: Any) -> Any:
 
 
 _BCE_DERIVATIVE = elementwise("binary_cross_entropy_derivative", 2)(
-    lambda x, target: (x - target) / (x * (1.0 - x)).maximum(_LEAST)
+    lambda x, target: (x - target) / (x * (1.0 - x)).maximum(LEAST_DENOMINATOR)
 )
 
 
 def _bce_second_derivative(g: Tensor, self: Tensor, target: Tensor) -> Tensor:
-    return g * (self * self - 2 * self * target + target) / (self * (1 - self) + _LEAST) ** 2
+    return g * (self * self - 2 * self * target + target) / (self * (1 - self) + LEAST_DENOMINATOR) ** 2
 
 
 BCE_DERIVATIVE = Row(
@@ -79,7 +79,7 @@ BCE_DERIVATIVE = Row(
     lambda self, target: run_kernel(_BCE_DERIVATIVE, self, target),
     grads={
         "self": _bce_second_derivative,
-        "target": lambda g, self: -g / (self * (1 - self)).clamp_min(_LEAST),
+        "target": lambda g, self: -g / (self * (1 - self)).clamp_min(LEAST_DENOMINATOR),
     },
 )
 

@@ -25,6 +25,7 @@ from clew.ops.nn.loss.kernels import (
     BCE_DERIVATIVE,
     BCE_OF_LOGITS,
     BCE_OF_PROBABILITIES,
+    LEAST_DENOMINATOR,
 )
 from clew.ops.nn.loss.reduction import (
     asked_reduction,
@@ -42,12 +43,14 @@ Array = np.ndarray
 
 def _bce(self: Array, target: Array, weight: Array | None, *, reduction: str) -> Array:
     x = widened(self)
-    # NaN is outside, too.
-    if x.size and not (x.min() >= 0 and x.max() <= 1):
-        raise RuntimeError(
-            "all elements of input should be between 0 and 1" + errors.at_user_line()
-        )
-    losses = run_kernel(BCE_OF_PROBABILITIES, x, widened(target))
+    y = widened(target)
+    for name, values in (("input", x), ("target", y)):
+        # NaN is outside, too.
+        if values.size and not (values.min() >= 0 and values.max() <= 1):
+            raise RuntimeError(
+                f"all elements of {name} should be between 0 and 1" + errors.at_user_line()
+            )
+    losses = run_kernel(BCE_OF_PROBABILITIES, x, y)
     if weight is not None:
         losses *= widened(weight)
     return reduced(losses, reduction, self.dtype)
@@ -56,14 +59,19 @@ def _bce(self: Array, target: Array, weight: Array | None, *, reduction: str) ->
 def _bce_gradient(
     g: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, reduction: str
 ) -> Tensor:
+    if self._array.dtype in dtypes.HALVES:
+        # Low precision is rounded after each step, as PyTorch does it, and divided last.
+        result = g * (self - target) / ((1 - self) * self).clamp_min(LEAST_DENOMINATOR)
+        result = result if weight is None else result * weight
+        return spread(result, reduction, self._array.size)
     result = BCE_DERIVATIVE(self, target) * spread(g, reduction, self._array.size)
     return result if weight is None else result * weight
 
 
 def _bce_target_gradient(g: Tensor, self: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
-    derivative = (1 - self).log().clamp_min(-100) - self.log().clamp_min(-100)
-    result = derivative * spread(g, reduction, self._array.size)
-    return result if weight is None else result * weight
+    result = -self.logit() * g
+    result = result if weight is None else result * weight
+    return spread(result, reduction, self._array.size)
 
 
 BCE = Op(
@@ -309,8 +317,10 @@ def poisson_nll_loss(
     else:
         losses = input - target * (input + eps).log()
     if full:
-        # Stirling's approximation of log(target!), which counts only above 1.
-        stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
+        # Stirling's approximation of log(target!), which counts only above 1. The last term comes
+        # first: backward adds up what the target gets in the reverse order of the terms.
+        last = 0.5 * (2 * math.pi * target).log()
+        stirling = target * target.log() - target + last
         losses = losses + stirling.masked_fill(target <= 1, 0)
     return reduce_loss(losses, reduction)
 
