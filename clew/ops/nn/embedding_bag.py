@@ -113,22 +113,28 @@ def _bag_gradients(
         target = grad.new_zeros((rows, width))
         values = grad.masked_fill(out1 < 0, 0)
         return target.scatter_add(0, out1.clamp_min(0), values), None, None, None
-    if mode == "mean":
-        counts = BAG_COUNTS(indices, offsets, padding_idx=padding_idx).clamp_min(1)
-        grad = grad / counts.to(grad.dtype).unsqueeze(-1)
-    each = grad.index_select(0, BAG_IDS(indices, offsets))
+    bags = BAG_IDS(indices, offsets)
+    each = grad.index_select(0, bags)
     of_weight = of_samples = None
     if needs[0]:
-        scaled = each
-        if per_sample_weights is not None:
-            scaled = each * per_sample_weights.unsqueeze(-1)
+        factors = per_sample_weights
+        if mode == "mean":
+            counts = BAG_COUNTS(indices, offsets, padding_idx=padding_idx).clamp_min(1)
+            factors = counts.reciprocal().to(grad.dtype).index_select(0, bags)
+        scaled = each if factors is None else each * factors.unsqueeze(-1)
+        # Halves are rounded after each addition: in the order in which PyTorch sorts the indices.
+        rows_of = indices
+        if grad._array.dtype in dtypes.HALVES:
+            rows_of, order = indices.sort()
+            scaled = scaled.index_select(0, order)
         of_weight = EMBEDDING_BACKWARD(
-            scaled, indices, rows=rows, padding_idx=padding_idx,
+            scaled, rows_of, rows=rows, padding_idx=padding_idx,
             scale_grad_by_freq=scale_grad_by_freq,
         )  # fmt: skip
     if needs[3]:
         vectors = EMBEDDING(weight, indices, padding_idx=-1, scale_grad_by_freq=False)
-        of_samples = (each * vectors).sum(-1).masked_fill(indices == padding_idx, 0)
+        products = each.unsqueeze(-2) @ vectors.unsqueeze(-1)
+        of_samples = products.reshape(-1).masked_fill(indices == padding_idx, 0)
     return of_weight, None, None, of_samples
 
 

@@ -87,7 +87,7 @@ def norm_grad(
         return self.sgn() * (is_extreme / is_extreme.sum(dims or None, keepdim=True) * g)
     if ord < 1:
         scaled = self.sgn() * self.abs().pow(ord - 1).masked_fill(self == 0, 0)
-        return scaled * (g * norm.pow(1 - ord))
+        return scaled * g * norm.pow(1 - ord)
     is_zero = norm == 0
     share = (g / norm.masked_fill(is_zero, 1).pow(ord - 1)).masked_fill(is_zero, 0)
     if ord < 2:
