@@ -444,7 +444,12 @@ def multinomial(
     if replacement and num_samples > 1:
         chosen = _multinomial_with_replacement(generator, rows, num_samples)
     else:
-        scores = (rows / exponential(generator, rows.shape, rows.dtype)).astype(rows.dtype)
+        # Numbers come in the order of the weights in memory.
+        if rows.strides[0] < rows.strides[1] and 1 not in rows.shape:
+            noise = exponential(generator, rows.shape[::-1], rows.dtype).T
+        else:
+            noise = exponential(generator, rows.shape, rows.dtype)
+        scores = (rows / noise).astype(rows.dtype)
         if num_samples == 1:
             chosen = np.argmax(scores, axis=-1, keepdims=True)
         else:

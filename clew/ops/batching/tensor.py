@@ -7,16 +7,19 @@ dimension counts them, and the vmap that it belongs to.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from clew import errors
+from clew.backend.layout import contiguous_format
 from clew.core.interception import inside_vmap
 from clew.core.no_history import NoHistory
 from clew.core.node import Node
 from clew.core.overrides import disabled
-from clew.core.tensor import Tensor, _new
+from clew.core.tensor import Tensor, _new, wrap
 from clew.ops.define import vmap_errors
 from clew.ops.shape.joining import stack
 
@@ -211,7 +214,27 @@ class BatchedTensor(Tensor):
     def _keeps_its_shape(self, *args: Any, **kwargs: Any) -> Any:
         raise vmap_errors.no_rule("resize_ or set_", "the memory is that of all examples")
 
-    resize_ = resize_as_ = set_ = _keeps_its_shape
+    def resize_(self, *args: Any, **kwargs: Any) -> Any:
+        """Another shape for as many elements: then those of each example stay together."""
+        if kwargs.get("memory_format") not in (None, contiguous_format):
+            raise RuntimeError(
+                "resize_: batching rule only supports None or Contiguous MemoryFormat"
+                + errors.at_user_line()
+            )
+        own = wrap(np.empty(self._array.shape, self._array.dtype))
+        shape = own.resize_(*args, **kwargs)._array.shape
+        physical = self._physical
+        if math.prod(shape) != self._array.size or not physical._array.flags.c_contiguous:
+            self._keeps_its_shape()
+        if self._is_batched:
+            shape = (physical._array.shape[0], *shape)
+        kwargs.pop("size", None)
+        with self._level.outside():
+            physical.resize_(shape, **kwargs)
+        self._array = example_of(physical._array) if self._is_batched else physical._array
+        return self
+
+    resize_as_ = set_ = _keeps_its_shape
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise vmap_errors.values("pickling")

@@ -169,6 +169,18 @@ def input_dtype(words: Words = expected_dtype, may_alias: bool = False) -> Any:
     return check
 
 
+def gather_out(args: Args, kwargs: Kwargs, out: Tensor) -> None:
+    """The input's dtype, and memory of its own, also once it has the shape of the index."""
+    input_dtype()(args, kwargs, out)
+    index = args[2] if len(args) > 2 else kwargs.get("index")
+    array = out._array
+    if isinstance(index, Tensor) and index._array.shape != array.shape:
+        strides = np.empty(index._array.shape, array.dtype).strides
+        grown = resized(array, index._array.shape, strides)
+        if grown is not None and np.may_share_memory(grown, index._array):
+            raise errors.partial_overlap()
+
+
 def pair_of_input_dtype(args: Args, kwargs: Kwargs, out: tuple[Tensor, Tensor]) -> None:
     for each in out:
         require_dtype([*args, *kwargs.values()][0].dtype, each, expected_dtype)

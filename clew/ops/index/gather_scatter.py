@@ -215,7 +215,7 @@ def _sizes(tensor: Tensor) -> Shape:
     return tensor._array.shape or (1,)
 
 
-@public(checked=True, out=out_checks.input_dtype())
+@public(checked=True, out=out_checks.gather_out)
 @numpy_names
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """Pick elements along a dimension: `out[i, j] = input[index[i, j], j]` (for `dim=0`).

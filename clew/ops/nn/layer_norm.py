@@ -128,7 +128,8 @@ def LAYER_NORM_BACKWARD_KERNEL(g: Any, x: Any, weight: Any, mean: Any, rstd: Any
 
 @over_columns("layer_norm_parameters", "(m,n),(m,n),(m),(m)->(n),(n)", cost=2)
 def LAYER_NORM_PARAMETERS_KERNEL(g: Any, x: Any, mean: Any, rstd: Any) -> Any:
-    return g * (x - mean) * rstd, g
+    # As in PyTorch, the mean is subtracted after the division by the deviation.
+    return g * x.fma(rstd, -(mean * rstd)), g
 
 
 def _row_kernel(kernel: Any, x: Array, *others: Array | None) -> Any:

@@ -71,7 +71,11 @@ _BCE_DERIVATIVE = elementwise("binary_cross_entropy_derivative", 2)(
 
 
 def _bce_second_derivative(g: Tensor, self: Tensor, target: Tensor) -> Tensor:
-    return g * (self * self - 2 * self * target + target) / (self * (1 - self) + LEAST_DENOMINATOR) ** 2
+    return (
+        g
+        * (self * self - 2 * self * target + target)
+        / (self * (1 - self) + LEAST_DENOMINATOR) ** 2
+    )
 
 
 BCE_DERIVATIVE = Row(
