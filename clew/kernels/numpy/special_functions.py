@@ -149,13 +149,23 @@ def ndtri(p: Array) -> Array:
     return result
 
 
-@in_double
 def log_ndtr(x: Array) -> Array:
-    """The logarithm of the normal distribution function."""
-    result = np.full_like(x, np.nan)
-    z = x * SQRT_HALF
-    choose(result, x < -1.0, lambda v: np.log(_erfcx_positive(-v) / 2.0) - v * v, z)
-    choose(result, x >= -1.0, lambda v: np.log1p(-erfc(v) / 2.0), z)
+    """The logarithm of the normal distribution function.
+
+    The square, which its gradient subtracts again, is rounded by itself, as in PyTorch.
+    """
+    z = np.asarray(x * x.dtype.type(SQRT_HALF))
+    result = np.asarray(_log_ndtr_remainder(z))
+    below = z < -SQRT_HALF
+    result[below] -= z[below] * z[below]
+    return result
+
+
+@in_double
+def _log_ndtr_remainder(z: Array) -> Array:
+    result = np.full_like(z, np.nan)
+    choose(result, z < -SQRT_HALF, lambda v: np.log(_erfcx_positive(-v) / 2.0), z)
+    choose(result, z >= -SQRT_HALF, lambda v: np.log1p(-erfc(v) / 2.0), z)
     return result
 
 
@@ -244,7 +254,7 @@ def digamma(x: Array) -> Array:
 def _zeta_regular(s: Array, q: Array, sums: Any) -> Array:
     """Hurwitz zeta for s > 1: a direct sum, then the Euler-Maclaurin tail from q > 9.
 
-    `sums` is the dtype to add up in: where terms of both signs cancel, its rounding is what is left.
+    `sums` is the dtype to add up in: its rounding shows where terms of both signs cancel.
     """
     total = np.zeros_like(s, sums)
     q = q.copy()
@@ -388,3 +398,23 @@ def i0(x: Array) -> Array:
 def i1(x: Array) -> Array:
     """The modified Bessel function of the first kind, order 1."""
     return np.exp(np.abs(x)) * i1e(x)
+
+
+# -- logarithms of probabilities -------------------------------------------------------------
+
+
+def logit(x: Array, eps: float | None) -> Array:
+    """log(x / (1 - x)); halves are rounded after each step, as PyTorch does it."""
+    dtype, wide = x.dtype, widened(x)
+    if eps is not None:
+        low = rounded(np.asarray(eps, wide.dtype), dtype)
+        wide = np.minimum(np.maximum(wide, low), rounded(1 - low, dtype))
+    odds = rounded(wide / rounded(1 - wide, dtype), dtype)
+    return converted(np.log(odds), dtype)
+
+
+def entr(x: Array) -> Array:
+    """-x log x; of halves, the logarithm is rounded, too."""
+    wide = widened(x)
+    inside = np.where(wide > 0, -wide * rounded(np.log(wide), x.dtype), wide)
+    return converted(np.where(wide == 0, 0, np.where(wide < 0, -np.inf, inside)), x.dtype)

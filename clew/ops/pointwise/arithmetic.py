@@ -110,7 +110,7 @@ def _scaled(value: Any, alpha: Any, like: Any) -> Any:
 
 
 def _combine_halves(combine: np.ufunc, self: Any, other: Any, alpha: Any) -> Any:
-    """A sum or difference with a multiple: the factor is rounded to the dtype, the rest at the end."""
+    """A sum or difference with a multiple: its factor is rounded to the dtype as well."""
     dtype = self.dtype
     factor = rounded(np.asarray(alpha), dtype)
     result = np.asarray(converted(combine(widened(self), widened(other) * factor), dtype))

@@ -19,8 +19,6 @@ from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.kernels import numpy as kernels
 from clew.kernels.codegen.ufunc import elementwise
-from clew.kernels.numpy.arrays import rounded, widened
-from clew.kernels.numpy.conversion import converted
 from clew.ops.define import out_checks, rows
 from clew.ops.define.dims import is_int
 from clew.ops.define.memory_layout import in_rows
@@ -100,7 +98,7 @@ ndtri = _hidden(
 )  # fmt: skip
 log_ndtr = _hidden(
     "log_ndtr", lambda self: kernels.special_functions.log_ndtr(self),
-    lambda g, self: g / erfcx(self * -math.sqrt(0.5)) * math.sqrt(2 / math.pi),
+    lambda g, self, out: g / math.sqrt(2 * math.pi) * (-(out + self.pow(2) / 2)).exp(),
     "log_ndtr_cpu", takes=_WIDE,
     doc="The logarithm of the normal distribution function, which stays exact far below 0.",
     example=(
@@ -335,14 +333,9 @@ i1e: Any = _hidden(
 # -- entropy terms ---------------------------------------------------------------------------
 
 
-def _entr(self: np.ndarray) -> np.ndarray:
-    logarithm = rounded(np.log(widened(self)), self.dtype)
-    inside = np.where(self > 0, -widened(self) * logarithm, self)
-    return np.where(self == 0, 0, np.where(self < 0, -np.inf, inside)).astype(self.dtype)
-
-
 entr = _hidden(
-    "entr", _entr, lambda g, self: g * (-(1 + self.log())), "entr_cpu", takes_halves=True,
+    "entr", lambda self: kernels.special_functions.entr(self),
+    lambda g, self: g * (-(1 + self.log())), "entr_cpu", takes_halves=True,
     doc="The entropy term `-input * log(input)`: 0 at 0, -inf below.",
     example=(
         ">>> clew.special.entr(clew.tensor([0., 0.5, 1., -1.]))\n"
@@ -436,16 +429,6 @@ def xlog1py(input: Any, other: Any) -> Tensor:
 # -- logit, sinc -----------------------------------------------------------------------------
 
 
-def _logit(self: np.ndarray, *, eps: float | None) -> Any:
-    # Low precision is rounded after each step, as PyTorch does it.
-    dtype, x = self.dtype, widened(self)
-    if eps is not None:
-        low = rounded(np.asarray(eps, x.dtype), dtype)
-        x = np.minimum(np.maximum(x, low), rounded(1 - low, dtype))
-    odds = rounded(x / rounded(1 - x, dtype), dtype)
-    return converted(np.log(odds), dtype)
-
-
 def _grad_of_logit(g: Tensor, self: Tensor, eps: float | None) -> Tensor:
     product = self * (1 - self)
     # At -0.0 as at 0.
@@ -460,7 +443,8 @@ def _grad_of_logit(g: Tensor, self: Tensor, eps: float | None) -> Tensor:
 
 
 LOGIT = Row(
-    "logit", _logit, rule=FLOAT, takes=REALS, takes_halves=True, grads={"self": _grad_of_logit},
+    "logit", lambda self, *, eps: kernels.special_functions.logit(self, eps),
+    rule=FLOAT, takes=REALS, takes_halves=True, grads={"self": _grad_of_logit},
     kinks="0 outside of [eps, 1 - eps]",
 )  # fmt: skip
 
