@@ -10,11 +10,12 @@ images at once: what wraps around the end of a row is zero.
 from collections.abc import Iterator
 from itertools import product
 from math import prod
+from typing import Any
 
 import numpy as np
 
-from clew.kernels.numpy.arrays import Array, at
-from clew.kernels.numpy.im2col import Window
+from clew.kernels.numpy.arrays import Array, at, compute_dtype, rounded
+from clew.kernels.numpy.im2col import Window, add_windows
 
 Shape = tuple[int, ...]
 
@@ -126,3 +127,35 @@ def _add_phase(out: Array, summed: Array, window: Window, phase: Shape, top: int
         target.append(slice(start, start + s * number, s))
         source.append(slice(first, first + number))
     out[at(..., *target)] += summed[at(..., *source)]
+
+
+def rounds_each_tap(dtype: np.dtype[Any], window: Window, spatial: Shape, counts: Shape) -> bool:
+    """Whether PyTorch has no kernel for it that rounds once.
+
+    In bfloat16 that is so only where windows leave a stride or more at the end.
+    """
+    if dtype == np.float32 or compute_dtype(dtype) != np.float32:
+        return False
+    ends = zip(spatial, counts, window.stride, window.pads, window.extent, strict=True)
+    return dtype == np.float16 or any(
+        size - ((n - 1) * step - low - high + extent) >= step
+        for size, n, step, (low, high), extent in ends
+    )
+
+
+def add_tap_by_tap(
+    g: Array, w: Array, window: Window, input_shape: Shape, groups: int, dtype: np.dtype[Any]
+) -> Array:
+    """Grad-input of halves as PyTorch rounds it: the products first, then after each addition."""
+    filters, channels = w.shape[0] // groups, input_shape[1]
+    matrix = w.reshape(groups, filters, -1).swapaxes(1, 2)
+    total = np.zeros((*input_shape[:2], *window.padded(input_shape[2:])), w.dtype)
+    image_bytes = channels * prod(window.kernel) * prod(g.shape[2:]) * w.itemsize
+    step = max(1, _TILE_BYTES // max(image_bytes, 1))
+    for start in range(0, len(g), step):
+        images = slice(start, start + step)
+        part = g[images].reshape(-1, groups, filters, prod(g.shape[2:]))
+        columns = rounded(np.matmul(matrix, part), dtype)
+        shaped = columns.reshape(-1, channels, *window.kernel, *g.shape[2:])
+        add_windows(total[images], shaped, window, dtype)
+    return total[at(..., *window.interior(input_shape[2:]))]

@@ -24,7 +24,12 @@ from clew.kernels.numpy.conv_depthwise import (
     depthwise_grad_input,
     depthwise_grad_weight,
 )
-from clew.kernels.numpy.conv_scatter import grid_shape, scatter_grad_input
+from clew.kernels.numpy.conv_scatter import (
+    add_tap_by_tap,
+    grid_shape,
+    rounds_each_tap,
+    scatter_grad_input,
+)
 from clew.kernels.numpy.im2col import Padding, Sizes, Window, expand, hashable, window_view
 
 Shape = tuple[int, ...]
@@ -172,6 +177,10 @@ def conv_grad_input(
     _check_output(g.shape, full)
     out_dtype = np.result_type(g, w)
     wide_g, wide_w = widened(g), widened(w)
+    if rounds_each_tap(out_dtype, window, tuple(input_shape[2:]), g.shape[2:]):
+        out = add_tap_by_tap(wide_g, wide_w, window, tuple(input_shape), groups, out_dtype)
+        _add_bias(out, bias)
+        return out.astype(out_dtype, copy=False)
     compiled = _compiled(window, g.shape, w.shape, groups, wide_g, wide_w)
     if compiled is not None:
         out = np.zeros(tuple(input_shape), wide_g.dtype)

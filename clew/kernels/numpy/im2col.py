@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from clew.kernels.numpy.arrays import Array, at, widened
+from clew.kernels.numpy.arrays import Array, at, rounded, widened
 from clew.kernels.numpy.strides import restride
 
 Sizes = int | Sequence[int]
@@ -150,10 +150,11 @@ def window_view(padded: Array, window: Window, counts: Sequence[int]) -> Array:
     )
 
 
-def add_windows(padded: Array, columns: Array, window: Window) -> None:
+def add_windows(padded: Array, columns: Array, window: Window, dtype: np.dtype[Any]) -> None:
     """Adjoint of `window_view`, in place: add each (*lead, *kernel, *counts) entry to its source.
 
-    The loop runs over the kernel's taps; within one tap no two windows share an element.
+    The loop runs over the kernel's taps; within one tap no two windows share an element. Halves,
+    of which `dtype` says so, are rounded after each, as PyTorch's are.
     """
     dims = len(window.kernel)
     counts = columns.shape[columns.ndim - dims :]
@@ -161,7 +162,10 @@ def add_windows(padded: Array, columns: Array, window: Window) -> None:
         return
     keep = (slice(None),) * (columns.ndim - 2 * dims)
     for tap, where in window.taps(counts):
-        padded[at(*keep, *where)] += columns[at(*keep, *tap)]
+        place = padded[at(*keep, *where)]
+        place += columns[at(*keep, *tap)]
+        if dtype != padded.dtype:
+            place[...] = rounded(place, dtype)
 
 
 def _unfold_counts(spatial: Sequence[int], window: Window) -> tuple[int, ...]:
@@ -222,6 +226,6 @@ def fold(
     channels = depth // prod(window.kernel)
     wide = widened(columns).reshape(batch, channels, *window.kernel, *counts)
     total = np.zeros((batch, channels, *window.padded(spatial)), wide.dtype)
-    add_windows(total, wide, window)
+    add_windows(total, wide, window, columns.dtype)
     result = total[at(..., *window.interior(spatial))]
     return np.ascontiguousarray(result.astype(columns.dtype, copy=False))
