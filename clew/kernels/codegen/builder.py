@@ -26,6 +26,8 @@ class IRBuilder:
         self.e, self.llvm, self.itemsize = e, llvm, SIZEOF[llvm]
         # The default of `function`.
         self.attributes = attributes
+        # The half (F16 or BF16) that results of `Real`s are rounded to, after each step.
+        self.rounding: str | None = None
 
     # -- functions -------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clew.kernels.codegen.builder import IRBuilder
 from clew.kernels.codegen.emitter import SHORT, literal
-from clew.kernels.codegen.ir import F32, F64
+from clew.kernels.codegen.ir import F16, F32, F64
 
 _DTYPE = {"float": F32, "double": F64}
 
@@ -26,7 +26,17 @@ class Real:
         return Real(self.c, self.c.e.value(instruction))
 
     def _binary(self, how: str, left: str, right: str) -> Real:
-        return self._new(f"{how} {self.c.llvm} {left}, {right}")
+        result = self._new(f"{how} {self.c.llvm} {left}, {right}")
+        return result if self.c.rounding is None else result.rounded(self.c.rounding)
+
+    def rounded(self, half: str) -> Real:
+        """A float32 rounded to what float16 or bfloat16 can hold."""
+        e = self.c.e
+        if half == F16:
+            narrow = e.value(f"fptrunc float {self.name} to half")
+            return self._new(f"fpext half {narrow} to float")
+        upper = e.value(f"zext i16 {e.rounded_to_bfloat16(self.name)} to i32")
+        return self._new(f"bitcast i32 {e.value(f'shl i32 {upper}, 16')} to float")
 
     def __add__(self, other: Real | float) -> Real:
         return self._binary("fadd", self.name, self.like(other))
@@ -54,6 +64,16 @@ class Real:
 
     def __neg__(self) -> Real:
         return self._new(f"fneg {self.c.llvm} {self.name}")
+
+    def fma(self, factor: Real | float, addend: Real | float) -> Real:
+        """`self * factor + addend`, rounded once."""
+        llvm = self.c.llvm
+        name = f"@llvm.fma.{SHORT[llvm]}"
+        self.c.e.declare(f"{llvm} {name}({llvm}, {llvm}, {llvm})")
+        given = ", ".join(
+            f"{llvm} {each}" for each in (self.name, self.like(factor), self.like(addend))
+        )
+        return self._new(f"call {llvm} {name}({given})")
 
     def compare(self, how: str, other: Real | float) -> str:
         """A condition by LLVM's name: "olt", "oge", "une", ..."""

@@ -12,15 +12,16 @@ from the grid with differentiable operations; this module gives what is constant
 `grid_sample` puts these together on arrays and shows in what order.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from clew.kernels import compiled
 from clew.kernels.compiled.gather_scatter import rows_combined
-from clew.kernels.numpy.arrays import Array, widened
-from clew.kernels.numpy.interpolate import cubic_weight_derivatives, cubic_weights
+from clew.kernels.compiled.grid_sampling import HALVES
+from clew.kernels.numpy.arrays import Array, rounded, widened
 
 MODES = ("bilinear", "nearest", "bicubic")
 PADDING_MODES = ("zeros", "border", "reflection")
@@ -133,11 +134,8 @@ def grid_sample(
     This is the value only; a differentiable version has the arithmetic on positions below.
     """
     check_grid_sample(x.shape, grid.shape, mode, padding_mode)
-    spatial = x.shape[2:]
-    wide_x, wide_grid = widened(x), widened(grid)
-    coefficients = [unnormalize_coefficients(size, align_corners) for size in spatial]
-    options = mode, padding_mode, align_corners, cubic_weights
-    out = compiled.grid_sampling.sample(wide_x, wide_grid, coefficients, *options)
+    found = _neighbours(x, grid, mode, padding_mode, align_corners)
+    out = compiled.grid_sampling.sample(widened(x), found, mode, x.dtype)
     return out.astype(x.dtype, copy=False)
 
 
@@ -145,10 +143,70 @@ def grid_sample_gradient(
     g: Array, x: Array, grid: Array, *, mode: str, padding_mode: str, align_corners: bool,
     needs: tuple[bool, bool],
 ) -> tuple[Array | None, Array | None]:  # fmt: skip
-    """The gradients by x and by grid, all float32 or float64."""
-    coefficients = [unnormalize_coefficients(size, align_corners) for size in x.shape[2:]]
-    options = mode, padding_mode, align_corners, cubic_weights, cubic_weight_derivatives
-    return compiled.grid_sampling.gradient(g, x, grid, coefficients, *options, needs)
+    """The gradients by x and by grid."""
+    options = mode, padding_mode, align_corners
+    found, moves = _neighbours(x, grid, *options), None
+    if needs[1] and mode != "nearest":
+        if x.dtype in HALVES:
+            moves = [axis.slopes() for axis in _rounded_axes(x, grid, *options)]
+        else:
+            given = widened(x), widened(grid), _coefficients(x, align_corners)
+            moves = compiled.grid_sampling.slopes(*given, *options, _cubic_derivatives)
+    grads = compiled.grid_sampling.gradient(
+        widened(g), widened(x), grid.shape, found, moves, mode, needs, x.dtype
+    )
+    return grads[0], grads[1]
+
+
+def _coefficients(x: Array, align_corners: bool) -> list[tuple[float, float]]:
+    """(scale, offset) from grid coordinates plus 1 to positions, for each axis."""
+    return [((n - 1) / 2, 0.0) if align_corners else (n / 2, -0.5) for n in x.shape[2:]]
+
+
+def _neighbours(
+    x: Array, grid: Array, mode: str, padding_mode: str, align_corners: bool
+) -> list[list[Array]]:
+    """For each axis: the indices of all points' neighbours, then their weights."""
+    options = mode, padding_mode, align_corners
+    if x.dtype in HALVES:
+        return [axis.neighbours() for axis in _rounded_axes(x, grid, *options)]
+    return compiled.grid_sampling.neighbours(
+        x, grid, _coefficients(x, align_corners), *options, _cubic_weights
+    )
+
+
+# The coefficient of the cubic convolution, and its polynomials for neighbours at distances below
+# and above 1, rounded as PyTorch rounds them.
+_A = -0.75
+
+
+def _inner(distance: Any) -> Any:
+    return (((_A + 2) * distance - (_A + 3)) * distance).fma(distance, 1.0)
+
+
+def _outer(distance: Any) -> Any:
+    return ((_A * distance - 5 * _A) * distance + 8 * _A) * distance - 4 * _A
+
+
+def _inner_derivative(distance: Any) -> Any:
+    return (3 * (_A + 2) * distance - 2 * (_A + 3)) * distance
+
+
+def _outer_derivative(distance: Any) -> Any:
+    return (3 * _A * distance - 10 * _A) * distance + 8 * _A
+
+
+def _cubic_weights(part: Any) -> list[Any]:
+    """Weights of the neighbours at -1, 0, 1, 2 for a position `part` in [0, 1) after the second."""
+    return [_outer(part + 1.0), _inner(part), _inner(1.0 - part), _outer(2.0 - part)]
+
+
+def _cubic_derivatives(part: Any) -> list[Any]:
+    """Their derivatives by `part`."""
+    return [
+        _outer_derivative(part + 1.0), _inner_derivative(part),
+        -_inner_derivative(1.0 - part), -_outer_derivative(2.0 - part),
+    ]  # fmt: skip
 
 
 def pad_corner(
@@ -195,3 +253,121 @@ def check_grid_sample(
         )
     if mode == "bicubic" and len(x_shape) != 4:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+
+
+# -- halves --------------------------------------------------------------------------------------
+
+
+class _Rounded:
+    """Numbers in float32 that are rounded to a half after each operation, as PyTorch's are."""
+
+    def __init__(self, values: Any, dtype: np.dtype[Any]) -> None:
+        self.values, self.dtype = rounded(np.asarray(values, np.float32), dtype), dtype
+
+    def _with(self, how: Callable[[Any, Any], Any], left: Any, right: Any) -> "_Rounded":
+        operands = (each.values if isinstance(each, _Rounded) else each for each in (left, right))
+        return _Rounded(how(*operands), self.dtype)
+
+    def __add__(self, other: Any) -> "_Rounded":
+        return self._with(np.add, self, other)
+
+    def __sub__(self, other: Any) -> "_Rounded":
+        return self._with(np.subtract, self, other)
+
+    def __rsub__(self, other: Any) -> "_Rounded":
+        return self._with(np.subtract, other, self)
+
+    def __mul__(self, other: Any) -> "_Rounded":
+        return self._with(np.multiply, self, other)
+
+    def __rmul__(self, other: Any) -> "_Rounded":
+        return self * other
+
+    def __truediv__(self, other: Any) -> "_Rounded":
+        return self._with(np.divide, self, other)
+
+    def fma(self, factor: Any, addend: Any) -> "_Rounded":
+        """The product is rounded as well."""
+        return self * factor + addend
+
+    def __neg__(self) -> "_Rounded":
+        return _Rounded(-self.values, self.dtype)
+
+
+class _RoundedAxis:
+    """The neighbours of points in halves along one axis."""
+
+    def __init__(
+        self, coordinates: Array, size: int, axes: int, mode: str, padding_mode: str,
+        align_corners: bool,
+    ) -> None:  # fmt: skip
+        self.size, self.axes, self.mode, self.padding_mode = size, axes, mode, padding_mode
+        self.dtype = coordinates.dtype
+        self.scale = (size - 1) / 2 if align_corners else size / 2
+        self.low, self.span = (0.0, size - 1.0) if align_corners else (-0.5, float(size))
+        self.free = (_Rounded(coordinates, self.dtype) + 1) * self.scale
+        if not align_corners:
+            self.free = self.free - 0.5
+        self.position = self.free if mode == "bicubic" else self.padded(self.free)
+
+    def padded(self, position: _Rounded) -> _Rounded:
+        if self.padding_mode == "zeros":
+            return position
+        if self.padding_mode == "reflection":
+            position = self.reflected(position)
+        # NaN goes to the first element.
+        values = np.where(position.values > 0, np.minimum(position.values, self.size - 1), 0)
+        return _Rounded(values, self.dtype)
+
+    def reflected(self, position: _Rounded) -> _Rounded:
+        if self.span == 0:
+            return _Rounded(np.zeros_like(position.values), self.dtype)
+        twice = 2 * self.span
+        distance = _Rounded(np.abs((position - self.low).values), self.dtype)
+        flips = np.trunc((distance / twice).values)
+        extra = distance - _Rounded(flips, self.dtype) * twice
+        nearest = np.minimum(extra.values, (twice - extra).values)
+        return _Rounded(nearest, self.dtype) + self.low
+
+    def neighbours(self) -> list[Array]:
+        """Their indices, -1 for those outside, then their weights."""
+        if self.mode == "nearest":
+            return [self.index(np.rint(self.position.values))]
+        floor = np.floor(self.position.values)
+        part = self.position - floor
+        if self.mode == "bilinear":
+            after = floor + 1
+            before = 1 - part if self.axes == 2 else _Rounded(after, self.dtype) - self.position
+            return [self.index(floor), self.index(after), before.values, part.values]
+        corners = [self.padded(_Rounded(floor + tap, self.dtype)) for tap in (-1, 0, 1, 2)]
+        weights = [each.values for each in _cubic_weights(part)]
+        return [*(self.index(corner.values) for corner in corners), *weights]
+
+    def index(self, places: Array) -> Array:
+        is_inside = (places >= 0) & (places < self.size)
+        return np.where(is_inside, places, -1).astype(np.int64)
+
+    def slopes(self) -> list[Array]:
+        """The derivatives of four weights, then how fast the position moves."""
+        scale = _Rounded(np.full_like(self.free.values, self.scale), self.dtype)
+        if self.mode == "bicubic":
+            part = self.position - np.floor(self.position.values)
+            found = [each.values for each in _cubic_derivatives(part)]
+            return [*found, scale.values]
+        factor, _ = padding_coefficients(
+            self.free.values, self.size, self.padding_mode, self.span == self.size - 1
+        )
+        return [(scale * factor).values]
+
+
+def _rounded_axes(
+    x: Array, grid: Array, mode: str, padding_mode: str, align_corners: bool
+) -> list[_RoundedAxis]:
+    last = x.ndim - 3
+    return [
+        _RoundedAxis(
+            np.ascontiguousarray(grid[..., last - axis]), size, x.ndim - 2, mode, padding_mode,
+            align_corners,
+        )
+        for axis, size in enumerate(x.shape[2:])
+    ]  # fmt: skip

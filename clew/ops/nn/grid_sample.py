@@ -132,8 +132,6 @@ def _of_sample(
     g: Tensor, input: Tensor, grid: Tensor, needs: tuple[bool, ...], mode: str,
     padding_mode: str, align_corners: bool,
 ) -> tuple[Tensor | None, Tensor | None]:  # fmt: skip
-    if g._array.dtype != compute_dtype(g._array.dtype):
-        g, input, grid = g.float(), input.float(), grid.float()
     state = local.state
     if not state.grad_enabled and state.intercept is None and not state.dual:
         found = kernels.grid_sample.grid_sample_gradient(
@@ -142,6 +140,8 @@ def _of_sample(
         )  # fmt: skip
         of_input, of_grid = (None if each is None else wrap(each) for each in found)
         return of_input, of_grid
+    if g._array.dtype != compute_dtype(g._array.dtype):
+        g, input, grid = g.float(), input.float(), grid.float()
     of_input, of_grid = over_samples(
         "grid_sample's gradient",
         lambda g, input, grid: _composed(
