@@ -367,7 +367,6 @@ MIXED: list[OpCase] = [
         out=True,
         domain=(0.05, 0.95),
         kinks=at(0.0, 1.0, -1.0),
-        rounds_once=True,
     ),
     OpCase("round", _rounded, inplace="round_", out=True, extremes=extremes_unary),
     OpCase("polygamma", _polygamma, method_order=(1, 0), domain=POSITIVE, dtypes=FLOATS),

@@ -41,8 +41,11 @@ class Corner(NamedTuple):
     weights: list[Real]
 
     def weight(self) -> Real | None:
-        """Their product, the last axis first."""
-        return functools.reduce(mul, reversed(self.weights)) if self.weights else None
+        """Their product, the last axis first; in a volume, zero outside."""
+        if not self.weights:
+            return None
+        product = functools.reduce(mul, reversed(self.weights))
+        return product if len(self.weights) == 2 else product.where(self.is_inside, 0.0)
 
 
 # -- neighbours along one axis -------------------------------------------------------------------
@@ -479,6 +482,7 @@ class _Gradient(_WeightedSums):
             in_z, in_y, in_x = corner.weights
             along = value * in_x
             terms = along * in_y * g, along * in_z * g, value * in_y * in_z * g
+            kept = [term.where(corner.is_inside, 0.0) for term in terms]
             totals = [total + term if tap else total - term
-                      for total, term, tap in zip(totals, terms, taps, strict=True)]  # fmt: skip
+                      for total, term, tap in zip(totals, kept, taps, strict=True)]  # fmt: skip
         return totals

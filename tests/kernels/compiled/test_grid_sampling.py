@@ -9,6 +9,8 @@ import pytest
 import torch
 
 import clew
+from tests.oracle import to_clew
+from tests.tensors import to_torch
 
 MODES = [
     (axes, mode, padding, align)
@@ -40,6 +42,25 @@ def test_values(axes: int, mode: str, padding: str, align: bool, dtype: torch.dt
         np.testing.assert_allclose(ours, theirs, 1e-4, 1e-4)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize(("axes", "mode", "padding", "align"), MODES)
+def test_halves_have_torchs_bits(
+    axes: int, mode: str, padding: str, align: bool, dtype: torch.dtype
+) -> None:
+    generator = torch.manual_seed(2)
+    x = torch.randn(2, 3, *(5, 7, 3)[:axes], generator=generator).to(dtype) * 5
+    points = torch.randn(2, *(4, 13, 2)[:axes], axes, generator=generator).to(dtype)
+    given = [each.requires_grad_() for each in (x, points)]
+    theirs = torch.nn.functional.grid_sample(*given, mode, padding, align)
+    g = torch.randn(theirs.shape, generator=generator).to(dtype)
+    expected = (theirs.detach(), *torch.autograd.grad(theirs, given, g))
+    ours_in = [to_clew(each.detach()).requires_grad_() for each in given]
+    ours = clew.nn.functional.grid_sample(*ours_in, mode, padding, align)
+    found = (ours.detach(), *clew.autograd.grad(ours, ours_in, to_clew(g)))
+    for mine, other in zip(found, expected, strict=True):
+        assert torch.equal(to_torch(mine), other)
+
+
 def test_strided_images_and_points() -> None:
     generator = torch.manual_seed(1)
     x = torch.randn(6, 5, 3, 2, generator=generator).permute(3, 2, 1, 0)[..., ::2]
@@ -48,10 +69,14 @@ def test_strided_images_and_points() -> None:
     np.testing.assert_allclose(ours, theirs, 1e-5, 1e-5)
 
 
-def test_points_that_are_not_finite_lie_outside() -> None:
-    x = torch.full((1, 1, 3, 3), torch.inf)
-    points = torch.tensor([torch.nan, torch.inf, -torch.inf, 1e30]).reshape(1, 2, 1, 2)
-    x, points = (clew.from_numpy(each.numpy()) for each in (x, points))
-    for mode in ("bilinear", "nearest"):
-        found = clew.nn.functional.grid_sample(x, points, mode, "zeros", False)
-        assert found.tolist() == [[[[0.0], [0.0]]]]
+@pytest.mark.parametrize("axes", [2, 3])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+@pytest.mark.parametrize("padding_mode", ["zeros", "border"])
+def test_points_that_are_not_finite(axes: int, mode: str, padding_mode: str) -> None:
+    x = torch.full((1, 1, *(3,) * axes), 2.0)
+    values = [torch.nan, 0.0, torch.inf, -torch.inf, 1e30, 0.5]
+    points = torch.tensor(values).reshape(1, -1, *(1,) * (axes - 1), axes)
+    expected = torch.nn.functional.grid_sample(x, points, mode, padding_mode, False)
+    ours = [clew.from_numpy(each.numpy()) for each in (x, points)]
+    found = clew.nn.functional.grid_sample(*ours, mode, padding_mode, False)
+    assert np.array_equal(found.numpy(), expected.numpy(), equal_nan=True)
