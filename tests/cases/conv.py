@@ -374,7 +374,7 @@ REARRANGING: list[OpCase] = [
     *(nn_row("pad", _copying(mode), label=mode, dtypes=_EXACT)
       for mode in ("reflect", "replicate", "circular")),
     nn_row("unfold", _unfold, reals(_unfold_errors), dtypes=_EXACT),
-    nn_row("fold", _fold, reals(_fold_errors), tolerance=HALF_STEPS,
+    nn_row("fold", _fold, reals(_fold_errors),
          dtypes=(*FLOATS, torch.int64, torch.complex128)),
     *(nn_row(name, _shuffles, _shuffle_errors, dtypes=_EXACT)
       for name in ("pixel_shuffle", "pixel_unshuffle", "channel_shuffle")),
