@@ -187,10 +187,19 @@ class Kernel:
 _KERNELS: list[Kernel] = []
 
 
-def _over_floats(inputs: int, outputs: int, half: bool) -> list[Signature]:
-    """All operands of one float type, narrow types first, as NumPy takes the first that fits."""
-    types = (F16, F32, F64, BF16) if half else (F32, F64)
-    return [([each] * inputs, [each] * outputs) for each in types]
+def _over_floats(
+    inputs: int, outputs: int, half: bool, scalars: tuple[int, ...] = ()
+) -> list[Signature]:
+    """All operands of one float type, narrow types first, as NumPy takes the first that fits.
+
+    Scalars beside halves are float32, which is what is computed in.
+    """
+    signatures: list[Signature] = []
+    for each in (F16, F32, F64, BF16) if half else (F32, F64):
+        scalar = F32 if each in (F16, BF16) else each
+        ins = [scalar if index in scalars else each for index in range(inputs)]
+        signatures.append((ins, [each] * outputs))
+    return signatures
 
 
 class Elementwise(Kernel):
@@ -226,7 +235,7 @@ def elementwise(
     """
 
     def make(function: Callable[..., Any]) -> Elementwise:
-        signatures = types or _over_floats(inputs, outputs, half)
+        signatures = types or _over_floats(inputs, outputs, half, scalars)
         kernel = Elementwise(name, function, signatures, cost=cost)
         kernel.scalars = scalars
         return kernel

@@ -14,6 +14,7 @@ from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.kernels import numpy as kernels
 from clew.ops.index.gather_scatter import scatter_reduce
+from clew.ops.index.index_select import INDEX_REDUCE
 
 Array = np.ndarray
 
@@ -118,19 +119,25 @@ def _reduced(data: Tensor, reduce: str, edges: Array, axis: int, initial: float 
         places = (positions[:, None] >= edges[..., None, 1:]).sum(-1)
     places = np.where(positions < edges[..., :1], count, places)
     trailing = shape[axis + 1 :]
-    index = np.broadcast_to(places.reshape(*places.shape, *(1,) * len(trailing)), shape)
     kind, identity = _KINDS[reduce]
-    first = np.full(
-        (*shape[:axis], count + 1, *trailing), identity if initial is None else initial,
-        data._array.dtype,
+    first = wrap(
+        np.full(
+            (*shape[:axis], count + 1, *trailing), identity if initial is None else initial,
+            data._array.dtype,
+        )
     )  # fmt: skip
-    if kind == "sum":
-        # Not by `scatter_reduce`, which rounds the sums of halves once.
-        flat = wrap(kernels.scatter.positions_along(first.shape, axis, index))
-        result = wrap(first).put(flat, data, accumulate=True).narrow(axis, 0, count)
+    if places.ndim == 1:
+        given = first, wrap(places), data
+        result = INDEX_REDUCE(*given, dim=axis, reduce=kind, include_self=True)
     else:
-        result = scatter_reduce(wrap(first), axis, wrap(index.copy()), data, kind)
-        result = result.narrow(axis, 0, count)
+        index = np.broadcast_to(places.reshape(*places.shape, *(1,) * len(trailing)), shape)
+        if kind == "sum":
+            # Not by `scatter_reduce`, which rounds the sums of halves once.
+            flat = wrap(kernels.scatter.positions_along(first._array.shape, axis, index))
+            result = first.put(flat, data, accumulate=True)
+        else:
+            result = scatter_reduce(first, axis, wrap(index.copy()), data, kind)
+    result = result.narrow(axis, 0, count)
     if reduce != "mean":
         return result
     lengths = np.diff(edges, axis=-1).reshape(*edges.shape[:-1], count, *(1,) * len(trailing))

@@ -249,7 +249,7 @@ fmin = binary_row(
 # -- clamp -----------------------------------------------------------------------------------
 
 
-@elementwise("clamp", 3, scalars=(1, 2))
+@elementwise("clamp", 3, scalars=(1, 2), half=True)
 def _CLAMP_KERNEL(x: Any, low: Any, high: Any) -> Any:
     return x.maximum(low).minimum(high)
 
@@ -341,6 +341,7 @@ CLAMP_MAX = Row(
 
 
 _PLAIN_BOUNDS = (float, int)
+_LARGEST_HALF = 65504
 
 
 def _quick_clamp(input: Tensor, min: float, max: float) -> Tensor | None:
@@ -348,10 +349,17 @@ def _quick_clamp(input: Tensor, min: float, max: float) -> Tensor | None:
     state = local.state
     array = input._array
     dtype = array.dtype
-    if (dtype is not F32 and dtype is not F64) or state.intercept is not None:
+    if _CLAMP_KERNEL.specialize(array) is None or state.intercept is not None:
         return None
+    if dtype in dtypes.HALVES:
+        if not (-_LARGEST_HALF <= min <= _LARGEST_HALF and -_LARGEST_HALF <= max <= _LARGEST_HALF):
+            return None
+        dtype = F32
     try:
-        low, high = dtypes.as_scalar(min, dtype), dtypes.as_scalar(max, dtype)
+        if dtype is array.dtype:
+            low, high = dtypes.as_scalar(min, dtype), dtypes.as_scalar(max, dtype)
+        else:
+            low, high = np.float32(min), np.float32(max)
         limited = _CLAMP_KERNEL.specialize(array)(array, low, high)
     except OverflowError:
         return None

@@ -374,7 +374,7 @@ def _renorm(self: np.ndarray, *, p: float, dim: int, maxnorm: float) -> np.ndarr
     values = convert(self, accumulator_dtype(self.dtype))
     norms = _norm_of(values, p, rest, keepdim=True)
     factor = np.where(norms > maxnorm, maxnorm / (norms + 1e-7), 1)
-    return as_new((values * factor).astype(self.dtype))
+    return as_new(convert(values * factor, self.dtype))
 
 
 def _renorm_grad(g: Tensor, self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:

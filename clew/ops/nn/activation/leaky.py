@@ -28,12 +28,12 @@ from clew.ops.pointwise.arithmetic import zeros_of
 Array = np.ndarray
 
 
-@elementwise("leaky_relu", 2, scalars=(1,))
+@elementwise("leaky_relu", 2, scalars=(1,), half=True)
 def _LEAKY_KERNEL(x: Any, slope: Any) -> Any:
     return choose(x > 0.0, x, x * slope)
 
 
-@elementwise("leaky_relu_backward", 3, scalars=(2,))
+@elementwise("leaky_relu_backward", 3, scalars=(2,), half=True)
 def _LEAKY_BACKWARD_KERNEL(g: Any, x: Any, slope: Any) -> Any:
     return choose(x > 0.0, g, g * slope)
 
@@ -53,6 +53,7 @@ def _leaky_backward(grad_output: Array, self: Array, *, negative_slope: float) -
 LEAKY_RELU_BACKWARD: Row = Row(
     "leaky_relu_backward",
     _leaky_backward,
+    takes_halves=True,
     grads={
         "grad_output": lambda g, self, negative_slope: LEAKY_RELU_BACKWARD(
             g, self, negative_slope=negative_slope
@@ -61,7 +62,7 @@ LEAKY_RELU_BACKWARD: Row = Row(
     },
 )
 LEAKY_RELU = Row(
-    "leaky_relu", _leaky, inputs=("self",), takes=FLOATS,
+    "leaky_relu", _leaky, inputs=("self",), takes=FLOATS, takes_halves=True,
     grads={
         "self": lambda g, self, negative_slope: LEAKY_RELU_BACKWARD(
             g, self, negative_slope=negative_slope
@@ -83,8 +84,8 @@ def _leaky_from_result(g: Tensor, out: Tensor, negative_slope: float) -> Tensor:
 
 
 LEAKY_RELU_IN_PLACE = Row(
-    "leaky_relu_on_result", _leaky, inputs=("self",), takes=FLOATS, torch_kernel="leaky_relu_cpu",
-    grads={"self": _leaky_from_result}, node="LeakyReluBackward1",
+    "leaky_relu_on_result", _leaky, inputs=("self",), takes=FLOATS, takes_halves=True,
+    torch_kernel="leaky_relu_cpu", grads={"self": _leaky_from_result}, node="LeakyReluBackward1",
 )  # fmt: skip
 
 

@@ -36,25 +36,45 @@ def _kept(values: Array, keep: Array) -> Array:
 # -- threshold, hardtanh, relu6 ------------------------------------------------------------
 
 
+@elementwise("threshold", 3, scalars=(1, 2), half=True)
+def _THRESHOLD_KERNEL(x: Any, threshold: Any, value: Any) -> Any:
+    return choose(x <= threshold, value, x)
+
+
+@elementwise("threshold_backward", 3, scalars=(2,), half=True)
+def _THRESHOLD_BACKWARD_KERNEL(g: Any, x: Any, threshold: Any) -> Any:
+    return choose(x <= threshold, g.like(0.0), g)
+
+
 def _threshold(self: Array, *, threshold: float, value: float) -> Array:
-    return np.where(self <= threshold, self.dtype.type(value), self)
+    if _THRESHOLD_KERNEL.specialize(self) is None:
+        return np.where(self <= threshold, self.dtype.type(value), self)
+    return run_kernel(_THRESHOLD_KERNEL, self, numbers=(threshold, value))
+
+
+def _threshold_backward(grad_output: Array, self: Array, *, threshold: float) -> Array:
+    if _THRESHOLD_BACKWARD_KERNEL.specialize(self) is None:
+        return _kept(grad_output, ~(self <= threshold))
+    return run_kernel(_THRESHOLD_BACKWARD_KERNEL, grad_output, self, numbers=(threshold,))
 
 
 THRESHOLD_BACKWARD: Row = Row(
     "threshold_backward",
-    lambda grad_output, self, *, threshold: _kept(grad_output, ~(self <= threshold)),
+    _threshold_backward,
+    takes_halves=True,
     grads={
         "grad_output": lambda g, self, threshold: THRESHOLD_BACKWARD(g, self, threshold=threshold),
         "self": zeros_of,
     },
 )
 THRESHOLD_IN_PLACE = Row(
-    "threshold_in_place", _threshold, inputs=("self",), takes="ihf", torch_kernel="threshold_cpu",
+    "threshold_in_place", _threshold, inputs=("self",), takes="ihf", takes_halves=True,
+    torch_kernel="threshold_cpu",
     grads={"self": lambda g, self, threshold: THRESHOLD_BACKWARD(g, self, threshold=threshold)},
     node="ThresholdBackward1",
 )  # fmt: skip
 THRESHOLD = Row(
-    "threshold", _threshold, inputs=("self",), takes="ihf",
+    "threshold", _threshold, inputs=("self",), takes="ihf", takes_halves=True,
     grads={"self": lambda g, self, threshold: THRESHOLD_BACKWARD(g, self, threshold=threshold)},
     kinks="0 at the threshold",
 )  # fmt: skip
@@ -206,10 +226,12 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     return run(HARDSIGMOID, input, inplace)
 
 
-_HARDSWISH_KERNEL = elementwise("hardswish", 1)(lambda x: (x + 3.0).clamp(0.0, 6.0) * x / 6.0)
+_HARDSWISH_KERNEL = elementwise("hardswish", 1, half=True)(
+    lambda x: (x + 3.0).clamp(0.0, 6.0) * x / 6.0
+)
 
 
-@elementwise("hardswish_backward", 2)
+@elementwise("hardswish_backward", 2, half=True)
 def _HARDSWISH_BACKWARD_KERNEL(g: Any, x: Any) -> Any:
     return choose(x <= -3.0, 0.0, choose(x < 3.0, g * (x / 3.0 + 0.5), g))
 
@@ -223,7 +245,7 @@ def _hardswish_backward(grad_output: Array, self: Array) -> Array:
 
 
 HARDSWISH_BACKWARD: Row = Row(
-    "hardswish_backward", _hardswish_backward,
+    "hardswish_backward", _hardswish_backward, takes_halves=True,
     grads={
         "grad_output": lambda g, self: HARDSWISH_BACKWARD(g, self),
         "self": lambda g, grad_output, self: g
@@ -233,7 +255,7 @@ HARDSWISH_BACKWARD: Row = Row(
     },
 )  # fmt: skip
 HARDSWISH = Row(
-    "hardswish", _hardswish, inputs=("self",), takes=FLOATS,
+    "hardswish", _hardswish, inputs=("self",), takes=FLOATS, takes_halves=True,
     grads={"self": lambda g, self: HARDSWISH_BACKWARD(g, self)},
     kinks="0 at -3 and 1 at 3",
 )  # fmt: skip
@@ -255,14 +277,14 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 # -- shrinking -----------------------------------------------------------------------------
 
 
-@elementwise("softshrink", 2, scalars=(1,))
+@elementwise("softshrink", 2, scalars=(1,), half=True)
 def _SOFTSHRINK_KERNEL(x: Any, lambd: Any) -> Any:
     moved = choose(x > 0.0, x - lambd, x + lambd)
     # A NaN is neither small nor large and must stay.
     return choose((x >= -lambd) & (x <= lambd), lambd.like(0.0), moved)
 
 
-@elementwise("shrink_backward", 3, scalars=(2,))
+@elementwise("shrink_backward", 3, scalars=(2,), half=True)
 def _SHRINK_BACKWARD_KERNEL(g: Any, x: Any, lambd: Any) -> Any:
     return choose((x >= -lambd) & (x <= lambd), lambd.like(0.0), g)
 
@@ -278,6 +300,7 @@ def _kept_outside(values: Array, self: Array, lambd: float) -> Array:
 SHRINK_BACKWARD: Row = Row(
     "shrink_backward",
     lambda grad_output, self, *, lambd: _kept_outside(grad_output, self, lambd),
+    takes_halves=True,
     node="SoftshrinkBackwardBackward0",
     grads={
         "grad_output": lambda g, self, lambd: SHRINK_BACKWARD(g, self, lambd=lambd),
@@ -285,14 +308,15 @@ SHRINK_BACKWARD: Row = Row(
     },
 )
 SOFTSHRINK = Row(
-    "softshrink", _softshrink, inputs=("self",), takes=FLOATS, torch_kernel="softshrink_check",
+    "softshrink", _softshrink, inputs=("self",), takes=FLOATS, takes_halves=True,
+    torch_kernel="softshrink_check",
     grads={"self": lambda g, self, lambd: SHRINK_BACKWARD(g, self, lambd=lambd)},
     kinks="0 at both ends",
 )  # fmt: skip
 HARDSHRINK = Row(
     "hardshrink",
     lambda self, *, lambd: _kept_outside(self, self, lambd),
-    inputs=("self",), takes=FLOATS,
+    inputs=("self",), takes=FLOATS, takes_halves=True,
     grads={"self": lambda g, self, lambd: SHRINK_BACKWARD(g, self, lambd=lambd)},
     kinks="0 at both ends",
 )  # fmt: skip

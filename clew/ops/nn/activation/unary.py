@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from clew import errors
-from clew.backend.dtypes import as_scalar
+from clew.backend.dtypes import HALVES, as_scalar
 from clew.core.arguments import explained
 from clew.core.elementwise import F32, F64
 from clew.core.inplace import apply_inplace
@@ -50,9 +50,10 @@ def run_kernel(kernel: Any, *arrays: Array, numbers: tuple[float, ...] = ()) -> 
     """What a compiled kernel makes of arrays of one float type, and of numbers."""
     first = arrays[0]
     dtype = first.dtype
-    result: Array = kernel.specialize(first)(
-        *arrays, *[as_scalar(number, dtype) for number in numbers]
-    )
+    given: list[Any] = [
+        np.float32(number) if dtype in HALVES else as_scalar(number, dtype) for number in numbers
+    ]
+    result: Array = kernel.specialize(first)(*arrays, *given)
     return result
 
 
@@ -91,12 +92,12 @@ def relu_(input: Tensor) -> Tensor:
 # -- elu, selu, celu -----------------------------------------------------------------------
 
 
-@elementwise("elu", 4, scalars=(1, 2, 3), cost=4)
+@elementwise("elu", 4, scalars=(1, 2, 3), cost=4, half=True)
 def _ELU_KERNEL(x: Any, scale: Any, low: Any, input_scale: Any) -> Any:
     return choose(x > 0.0, x * scale, (x * input_scale).expm1() * low)
 
 
-@elementwise("elu_backward", 5, scalars=(2, 3, 4), cost=4)
+@elementwise("elu_backward", 5, scalars=(2, 3, 4), cost=4, half=True)
 def _ELU_BACKWARD_KERNEL(g: Any, x: Any, scale: Any, low: Any, input_scale: Any) -> Any:
     return g * choose(x <= 0.0, (x * input_scale).exp() * (low * input_scale), scale)
 
@@ -121,7 +122,7 @@ def _elu_curvature(
 
 
 ELU_BACKWARD: Row = Row(
-    "elu_backward", _elu_backward,
+    "elu_backward", _elu_backward, takes_halves=True,
     grads={
         "grad_output": lambda g, self, alpha, scale, input_scale: ELU_BACKWARD(
             g, self, alpha=alpha, scale=scale, input_scale=input_scale
@@ -154,7 +155,7 @@ def _elu_gradient_from_result(
 
 def _elu_row(name: str, family: str, on_result: bool) -> Row:
     return Row(
-        name, _elu, inputs=("self",), takes=FLOATS, torch_kernel="elu_cpu",
+        name, _elu, inputs=("self",), takes=FLOATS, takes_halves=True, torch_kernel="elu_cpu",
         grads={"self": _elu_gradient_from_result if on_result else _elu_gradient},
         node=f"{family}Backward{int(on_result)}", kinks="the left derivative at 0",
     )  # fmt: skip
