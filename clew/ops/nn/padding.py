@@ -20,6 +20,8 @@ from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels import numpy as kernels
+from clew.kernels.compiled.copies import copy_into
+from clew.kernels.numpy.arrays import at
 from clew.ops.define.memory_layout import channels_last_order, in_order
 from clew.ops.define.zero_share import zero_share
 from clew.ops.nn.spatial import (
@@ -125,9 +127,47 @@ def _tables(mode: str, spatial: Shape, pads: Pads) -> list[kernels.separable.Axi
     return [_table(mode, n, *pair) for n, pair in zip(spatial, pads, strict=True)]
 
 
+# Images of so many elements are copied as a whole more quickly than element by element.
+_LARGE = 1 << 16
+
+
 def _copied(self: Array, *, mode: str, pads: Pads) -> Array:
-    result = kernels.separable.apply_tables(self, _tables(mode, self.shape[-len(pads) :], pads))
+    is_whole = len(pads) == 1 or (len(pads) == 2 and self.size >= _LARGE)
+    if is_whole and min(map(min, pads)) >= 0:
+        result = _extended(self, mode, pads)
+    else:
+        result = kernels.separable.apply_tables(self, _tables(mode, self.shape[-len(pads) :], pads))
     return result if mode == "circular" else in_order(result, channels_last_order(self))
+
+
+def _extended(self: Array, mode: str, pads: Pads) -> Array:
+    """The array in the middle of a larger one, then its borders, the last axis first."""
+    spatial = self.shape[-len(pads) :]
+    lengths = [low + n + high for n, (low, high) in zip(spatial, pads, strict=True)]
+    out = np.empty((*self.shape[: -len(pads)], *lengths), self.dtype)
+    part = out[at(..., *(slice(low, low + n) for n, (low, _) in zip(spatial, pads, strict=True)))]
+    copy_into(part, self)
+    # NumPy copies a bfloat16 by a call for each element.
+    whole = out.view(np.uint16) if out.itemsize == 2 else out
+    for axis in range(len(pads) - 1, -1, -1):
+        # All of the axes that are complete, and the middle of those that come first.
+        inner = [slice(low, low + n) for n, (low, _) in zip(spatial[:axis], pads, strict=False)]
+        along = whole[at(..., *inner, *[slice(None)] * (len(pads) - axis))]
+        _fill_borders(np.moveaxis(along, axis - len(pads), 0), mode, spatial[axis], *pads[axis])
+    return out
+
+
+def _fill_borders(along: Array, mode: str, size: int, low: int, high: int) -> None:
+    middle = along[low : low + size]
+    if mode == "reflect":
+        along[:low] = middle[1 : low + 1][::-1]
+        along[low + size :] = middle[size - 1 - high : size - 1][::-1]
+    elif mode == "replicate":
+        along[:low] = middle[:1]
+        along[low + size :] = middle[-1:]
+    else:
+        along[:low] = middle[size - low :]
+        along[low + size :] = middle[:high]
 
 
 def _added(
