@@ -73,6 +73,12 @@ class Engine(Protocol):
         self, words: UInt32Array, mean: float, std: float, out: npt.NDArray[np.float32]
     ) -> None: ...
 
+    def normal_pairs(self, uniforms: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]: ...
+
+    def libm(self, name: str, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """A function of the C library, of each element."""
+        ...
+
 
 _make_engine: Callable[[], Engine]
 

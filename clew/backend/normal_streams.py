@@ -8,7 +8,6 @@ number of a pair waits in the generator for the next call.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -27,10 +26,9 @@ def single(value: float) -> float:
     return float(np.float32(value))
 
 
-def libm(function: Callable[[float], float], values: Float64Array) -> Float64Array:
+def libm(name: str, values: Float64Array) -> Float64Array:
     """Apply a function of the C library; NumPy's own may differ from it in the last bit."""
-    flat = np.fromiter(map(function, values.ravel().tolist()), np.float64, values.size)
-    return flat.reshape(values.shape)
+    return engine().libm(name, values)
 
 
 def scale_and_shift(values: Float64Array, scale: float, shift: float) -> Float64Array:
@@ -73,7 +71,8 @@ def normal_pairs(generator: Generator, n: int, exact: bool) -> Float64Array:
             start = 1
         fresh = n - start
         uniforms = generator.doubles(2 * ((fresh + 1) // 2))
-        out[start:] = (_exact_pairs(uniforms.tolist()) if exact else _fast_pairs(uniforms))[:fresh]
+        pairs = engine().normal_pairs(uniforms) if exact else _fast_pairs(uniforms)
+        out[start:] = pairs[:fresh]
         if fresh % 2:
             # The second normal of the pair is stored in full precision.
             generator.next_normal = _exact_pairs(uniforms[-2:].tolist())[1]
@@ -129,7 +128,7 @@ def normal_blocks_float64(generator: Generator, n: int, mean: float, std: float)
 
 def _box_muller_float64(uniforms: Float64Array, mean: float, std: float) -> Float64Array:
     rows = uniforms.reshape(-1, BLOCK)
-    radius = np.sqrt(-2.0 * libm(math.log, 1.0 - rows[:, :_HALF]))
+    radius = np.sqrt(-2.0 * libm("log", 1.0 - rows[:, :_HALF]))
     theta = 2.0 * math.pi * rows[:, _HALF:]
     normals = np.concatenate([radius * np.cos(theta), radius * np.sin(theta)], axis=1)
     return scale_and_shift(normals, std, mean).ravel()

@@ -191,7 +191,7 @@ def log_normal(
     kind = _floating(dtype, "log_normal_cpu")
     normals = normal_pairs(generator, _length(shape), kind == _DOUBLE)
     normals = scale_and_shift(normals, std, mean)
-    values = libm(math.exp, normals) if kind == _DOUBLE else np.exp(normals)
+    values = libm("exp", normals) if kind == _DOUBLE else np.exp(normals)
     return _cast(values, kind).reshape(shape)
 
 
@@ -207,7 +207,7 @@ def cauchy(
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
     kind = _continuous(dtype, "Cauchy")
     angles = math.pi * (generator.doubles(_length(shape)) - 0.5)
-    tangents = libm(math.tan, angles) if kind == _DOUBLE else np.tan(angles)
+    tangents = libm("tan", angles) if kind == _DOUBLE else np.tan(angles)
     return _cast(scale_and_shift(tangents, sigma, median), kind).reshape(shape)
 
 
@@ -219,7 +219,7 @@ def exponential(
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
     kind = _continuous(dtype, "Exponential")
     negated = -generator.doubles(_length(shape))
-    logs = libm(math.log1p, negated) if kind == _DOUBLE else np.log1p(negated)
+    logs = libm("log1p", negated) if kind == _DOUBLE else np.log1p(negated)
     return _cast((-1.0 / lambd) * logs, kind).reshape(shape)
 
 

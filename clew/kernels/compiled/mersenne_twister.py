@@ -20,6 +20,7 @@ from clew.kernels.codegen.builder import BODY, IRBuilder
 from clew.kernels.codegen.emitter import Emitter, literal
 from clew.kernels.codegen.ir import F64, Program
 from clew.kernels.codegen.loops import ElementwiseLoop, end_module, run_tasks
+from clew.kernels.compiled import c_library
 from clew.kernels.compiled.foreach import DATA_OFFSET
 from clew.kernels.compiled.rejection_samplers import ARRAYS, sampler_module
 from clew.kernels.runtime import jit
@@ -323,3 +324,9 @@ class Twister:
     def normals(self, words: Words, mean: float, std: float, out: npt.NDArray[np.float32]) -> None:
         """Turn rows of 16 words into rows of 16 normals."""
         self._function("normals")(id(words), id(out), len(words), mean, std)
+
+    def normal_pairs(self, uniforms: Doubles) -> Doubles:
+        return c_library.normal_pairs(uniforms)
+
+    def libm(self, name: str, values: Doubles) -> Doubles:
+        return c_library.apply(name, values)
