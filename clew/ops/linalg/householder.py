@@ -78,19 +78,25 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
         # No reflection, and nothing that the input could change; the sum is 0, with history.
         none = tau.sum(-1).unsqueeze(-1).unsqueeze(-1)
         return _identity(input, rows, columns) + none
-    vectors = (input.tril(-1) + _identity(input, rows, columns))[..., :, :count]
-    top = vectors[..., :columns, :].mH
-    return _identity(input, rows, columns) - vectors @ _weights(vectors, tau, top, False)
+    vectors = _vectors(input)[..., :, :count]
+    rotated = vectors.mH
+    weights = _weights(rotated @ vectors, tau, rotated[..., :, :columns], False)
+    return _identity(input, rows, columns) - vectors @ weights
 
 
-def _weights(vectors: Tensor, tau: Tensor, products: Tensor, adjoint: bool) -> Tensor:
+def _vectors(input: Tensor) -> Tensor:
+    """What is below the diagonal, and ones on it."""
+    return input.tril(-1) + _identity(input, *input._array.shape[-2:])
+
+
+def _weights(gram: Tensor, tau: Tensor, products: Tensor, adjoint: bool) -> Tensor:
     """T times `products`, for the T with H_1 ... H_k = I - V T V^H; with `adjoint`, T^H times them.
 
-    T^-1 is diag(1 / tau) + the upper triangle of V^H V; multiplied by tau here, so that reflections
-    may be none.
+    T^-1 is diag(1 / tau) + the upper triangle of V^H V, which is `gram`; multiplied by tau here, so
+    that reflections may be none.
     """
     factors = tau.unsqueeze(-1)
-    system = factors * (vectors.mH @ vectors).triu(1)
+    system = factors * gram.triu(1)
     if adjoint:
         return factors.conj() * solve_triangular(
             system.mH, products, upper=False, unitriangular=True
@@ -179,8 +185,7 @@ def ormqr(
     """
     _check_ormqr(input, tau, other, left)
     count = tau._array.shape[-1]
-    rows, columns = input._array.shape[-2:]
-    vectors = input.tril(-1) + _identity(input, rows, columns)
+    vectors = _vectors(input)
     # B Q is (Q^H B^H)^H.
     result, adjoint = (other, transpose) if left else (other.mH, not transpose)
     # Q = H_1 H_2 ...: what stands next to `other` comes first.
@@ -188,8 +193,11 @@ def ormqr(
     starts = range(0, max(count, 1), _REFLECTIONS)
     for start in starts if adjoint else reversed(starts):
         part = slice(start, min(start + _REFLECTIONS, count))
-        some = vectors[..., :, part]
-        result = result - some @ _weights(some, tau[..., part], some.mH @ result, adjoint)
+        is_all = count == vectors._array.shape[-1] <= _REFLECTIONS
+        some, factors = (vectors, tau) if is_all else (vectors[..., :, part], tau[..., part])
+        rotated = some.mH
+        weights = _weights(rotated @ some, factors, rotated @ result, adjoint)
+        result = result - some @ weights
     return result if left else result.mH
 
 
