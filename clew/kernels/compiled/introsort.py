@@ -11,6 +11,7 @@ An item is two int64: what is compared, and the index. A task is a number of row
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,6 @@ _ITEM = "<2 x i64>"
 _ITEMS_PER_TASK = 4096
 # The library's: shorter ranges are sorted by insertion, and selected from by it.
 _SHORT_SORT, _SHORT_SELECTION = 16, 3
-# The elements that a bound for all others is taken from.
-_PART = 8192
 # One in so many or fewer are found by a heap rather than by partitions.
 _FEW = 64
 
@@ -80,7 +79,7 @@ def first_few(values: Array, count: int, descending: bool) -> Array:
     What is not before the last one of a heap leaves it as it is. So after a part of the elements
     only those are looked at that come before the last one of that part's heap.
     """
-    part = max(_PART, count)
+    part = max(math.isqrt(values.size * count), 2 * count)
     items = items_of(values[:part], descending)
     arrange(items, TOP, count)
     bound = values[items[count - 1, 1]]

@@ -57,7 +57,8 @@ def _unique_slices(self: np.ndarray, *, dim: int) -> Arrays:
 
 def _differs_from_last(rows: np.ndarray) -> np.ndarray:
     is_new = np.ones(len(rows), np.bool_)
-    is_new[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+    differs = rows[1:] != rows[:-1]
+    is_new[1:] = differs[:, 0] if rows.shape[1] == 1 else differs.any(axis=1)
     return is_new
 
 

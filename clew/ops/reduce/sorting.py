@@ -326,8 +326,15 @@ def _median_of_all(self: np.ndarray, skip_nan: bool) -> np.ndarray:
         is_wide = flat.dtype.kind == "i" and flat.dtype.itemsize >= 4
         fill = np.iinfo(flat.dtype).min if is_wide else 0 if flat.dtype.kind in "iu" else np.nan
         return np.asarray(fill).astype(flat.dtype)
-    place = _median_place(flat, dim=0, keepdim=False, skip_nan=skip_nan)
-    return flat[place].reshape(())
+    values = orderable(flat)
+    is_nan = np.isnan(values) if values.dtype.kind == "f" else None
+    nans = 0 if is_nan is None else int(np.count_nonzero(is_nan))
+    if is_nan is not None and nans and (not skip_nan or nans == flat.size):
+        return flat[is_nan.argmax()].reshape(())
+    rank = (flat.size - nans - 1) // 2
+    items = compiled.introsort.items_of(values, False)
+    compiled.introsort.arrange(items, compiled.introsort.RANK, rank)
+    return flat[items[rank, 1]].reshape(())
 
 
 ARGMEDIAN = found_op("_argmedian", _median_place)
