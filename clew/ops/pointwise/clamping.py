@@ -14,21 +14,10 @@ from clew.core.public import FUNCTIONS, public
 from clew.core.result_layout import as_promoted, laid_out, laid_out_without_numbers
 from clew.core.state import local
 from clew.core.tensor import Tensor
-from clew.kernels.codegen.ir import BF16, BOOL, F16
-from clew.kernels.codegen.ir import F32 as KERNEL_F32
-from clew.kernels.codegen.ir import F64 as KERNEL_F64
-from clew.kernels.codegen.ir import where as choose
+from clew.kernels.codegen import ir
 from clew.kernels.codegen.ufunc import elementwise
-from clew.ops.define import out_checks, vmap_errors
-from clew.ops.define.rows import (
-    REALS,
-    SAME_OUT,
-    Row,
-    binary_row,
-    out_form,
-    require_tensors,
-    unary_row,
-)
+from clew.ops.define import out_checks, rows, vmap_errors
+from clew.ops.define.rows import REALS, SAME_OUT, Row, out_form, require_tensors
 from clew.ops.pointwise.arithmetic import zeros_of
 from clew.ops.tensor.copying import fits_all, scalar_as
 
@@ -56,9 +45,10 @@ class Where(Elementwise):
         return laid_out((condition, *given), result_array)
 
 
-_CHOSEN_KERNEL = elementwise(
-    "where", 3, types=[([each, each, BOOL], [each]) for each in (F16, KERNEL_F32, KERNEL_F64, BF16)]
-)(lambda self, other, condition: choose(condition, self, other))
+_FLOATS = ir.F16, ir.F32, ir.F64, ir.BF16
+_CHOSEN_KERNEL = elementwise("where", 3, types=[([t, t, ir.BOOL], [t]) for t in _FLOATS])(
+    lambda self, other, condition: ir.where(condition, self, other)
+)
 
 
 def chosen(condition: np.ndarray, self: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -202,7 +192,7 @@ def _no_complex(name: str) -> dict[str, Exception]:
     return {"C": RuntimeError(f"{name} not implemented for complex tensors.")}
 
 
-maximum = binary_row(
+maximum = rows.binary_row(
     "maximum", np.maximum,
     lambda g, self, other: _share(g, self, other, self < other),
     lambda g, self, other: _share(g, self, other, other < self),
@@ -211,7 +201,7 @@ maximum = binary_row(
     doc="The larger of two elements; NaN if one of them is NaN.",
     example=">>> clew.maximum(clew.tensor([1, 5]), clew.tensor([3, 4]))\ntensor([3, 5])",
 )  # fmt: skip
-minimum = binary_row(
+minimum = rows.binary_row(
     "minimum", np.minimum,
     lambda g, self, other: _share(g, self, other, self > other),
     lambda g, self, other: _share(g, self, other, other > self),
@@ -220,7 +210,7 @@ minimum = binary_row(
     doc="The smaller of two elements; NaN if one of them is NaN.",
     example=">>> clew.minimum(clew.tensor([1, 5]), clew.tensor([3, 4]))\ntensor([1, 4])",
 )  # fmt: skip
-fmax = binary_row(
+fmax = rows.binary_row(
     "fmax", np.fmax,
     lambda g, self, other: keep((self >= other) | other.isnan(), g),
     lambda g, self, other: keep(~((self >= other) | other.isnan()), g),
@@ -232,7 +222,7 @@ fmax = binary_row(
         "tensor([3., 4.])"
     ),
 )  # fmt: skip
-fmin = binary_row(
+fmin = rows.binary_row(
     "fmin", np.fmin,
     lambda g, self, other: keep((self <= other) | other.isnan(), g),
     lambda g, self, other: keep(~((self <= other) | other.isnan()), g),
@@ -341,7 +331,7 @@ CLAMP_MAX = Row(
 
 
 _PLAIN_BOUNDS = (float, int)
-_LARGEST_HALF = 65504
+_HALF_LIMIT = 65504
 
 
 def _quick_clamp(input: Tensor, min: float, max: float) -> Tensor | None:
@@ -351,16 +341,13 @@ def _quick_clamp(input: Tensor, min: float, max: float) -> Tensor | None:
     dtype = array.dtype
     if _CLAMP_KERNEL.specialize(array) is None or state.intercept is not None:
         return None
+    scalar: Any = dtypes.as_scalar
     if dtype in dtypes.HALVES:
-        if not (-_LARGEST_HALF <= min <= _LARGEST_HALF and -_LARGEST_HALF <= max <= _LARGEST_HALF):
+        if not (abs(min) <= _HALF_LIMIT and abs(max) <= _HALF_LIMIT):
             return None
-        dtype = F32
+        scalar, dtype = np.asarray, F32
     try:
-        if dtype is array.dtype:
-            low, high = dtypes.as_scalar(min, dtype), dtypes.as_scalar(max, dtype)
-        else:
-            low, high = np.float32(min), np.float32(max)
-        limited = _CLAMP_KERNEL.specialize(array)(array, low, high)
+        limited = _CLAMP_KERNEL.ufunc(array, scalar(min, dtype), scalar(max, dtype))
     except OverflowError:
         return None
     if limited.strides != array.strides:
@@ -466,9 +453,9 @@ FUNCTIONS.update(
 # -- relu ------------------------------------------------------------------------------------
 
 
-_RELU_KERNEL = elementwise("relu", 1, half=True)(lambda x: choose(x < 0.0, 0.0, x))
+_RELU_KERNEL = elementwise("relu", 1, half=True)(lambda x: ir.where(x < 0.0, 0.0, x))
 _RELU_BACKWARD_KERNEL = elementwise("relu_backward", 2, half=True)(
-    lambda g, y: choose(y <= 0.0, 0.0, g)
+    lambda g, y: ir.where(y <= 0.0, 0.0, g)
 )
 
 
@@ -495,7 +482,7 @@ def relu_backward(g: Any, out: Any) -> Any:
     return _relu_backward(g, out) if type(g) is np.ndarray else RELU_BACKWARD(g, out)
 
 
-relu = unary_row(
+relu = rows.unary_row(
     "relu", _relu, relu_backward, takes="ihf",
     out=False, bare=True, kinks="0 at 0", takes_halves=True,
     refusals={

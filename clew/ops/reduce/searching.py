@@ -62,16 +62,20 @@ def _differs_from_last(rows: np.ndarray) -> np.ndarray:
     return is_new
 
 
-def _unique_runs(self: np.ndarray, *, dim: int | None) -> Arrays:
+def _unique_runs(self: np.ndarray, *, dim: int | None, inverse: bool, counts: bool) -> Arrays:
     rows = self.reshape(-1, 1) if dim is None else np.moveaxis(self, dim, 0)
     rows = rows.reshape(len(rows), -1) if rows.size else rows.reshape(len(rows), 1)
     is_new = _differs_from_last(rows)
     starts = np.flatnonzero(is_new)
-    inverse = np.cumsum(is_new) - 1
-    counts = np.diff(starts, append=len(rows))
-    if dim is None:
-        return self.reshape(-1)[starts], inverse.reshape(self.shape), counts
-    return self.take(starts, axis=dim), inverse, counts
+    # What is not asked for has no elements.
+    places = lengths = np.empty(0, np.int64)
+    if inverse:
+        numbers = np.cumsum(is_new) - 1
+        places = numbers.reshape(self.shape) if dim is None else numbers
+    if counts:
+        lengths = np.diff(starts, append=len(rows))
+    values = self.reshape(-1)[starts] if dim is None else self.take(starts, axis=dim)
+    return values, places, lengths
 
 
 UNIQUE = Op(
@@ -166,7 +170,8 @@ def unique_consecutive(
     """
     if input.dtype.is_complex:
         raise errors.no_kernel("unique", input.dtype)
-    found = UNIQUE_CONSECUTIVE(input, dim=None if dim is None else _set_dim(input, dim))
+    wanted = {"inverse": bool(return_inverse), "counts": bool(return_counts)}
+    found = UNIQUE_CONSECUTIVE(input, dim=None if dim is None else _set_dim(input, dim), **wanted)
     return _asked(found, return_inverse, return_counts)
 
 
