@@ -91,6 +91,19 @@ class ImageRowBuilder(IRBuilder):
             found = self.e.value(f"insertelement {self.value_type()} {found}, {inserted}")
         return found
 
+    def ceil(self, a: str, b: str) -> str:
+        """a / b rounded up, for positive b and any a."""
+        e = self.e
+        quotient = e.value(f"sdiv i64 {a}, {b}")
+        rest = e.value(f"srem i64 {a}, {b}")
+        more = self.icmp("sgt", rest, "0")
+        return self.add(quotient, e.value(f"zext i1 {more} to i64"))
+
+    def zero(self, target: str, begin: str, end: str) -> None:
+        """target[i] = 0 for i from begin to end."""
+        with self.loop(begin, end) as element:
+            self.store("0.0", self.gep(target, element))
+
     def copy_row(self, source: str, target: str, begin: str, end: str) -> None:
         """target[i] = source[i] for i from begin to end."""
         self.vectorized(begin, end, lambda i: self._copy(self.gep(source, i), self.gep(target, i)))

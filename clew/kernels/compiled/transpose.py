@@ -58,13 +58,13 @@ def module(dtype: str) -> str:
             matrix = dict(f)
             for name in ("from", "to"):
                 matrix[name] = c.ptr_add(f[name], c.mul(number, f[f"{name}_next"]))
-            _copy_matrix(c, matrix)
+            copy_matrix(c, matrix)
     entry(c.e, "transpose", 2, 6, 2, lambda e: e.value("add i64 0, 1"))
     end_module(c.e)
     return c.e.text()
 
 
-def _copy_matrix(c: IRBuilder, f: dict[str, str]) -> None:
+def copy_matrix(c: IRBuilder, f: dict[str, str]) -> None:
     """Square tiles, then the remaining columns and rows element by element."""
     lanes, item = _REGISTER // c.itemsize, str(c.itemsize)
     is_transposed = c.and_(c.icmp("eq", f["from_row"], item), c.icmp("eq", f["to_column"], item))

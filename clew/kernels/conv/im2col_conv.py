@@ -359,15 +359,3 @@ class _Convolution(ImageRowBuilder):
                 self.zero(target, high, f["columns"])
             e.line(f"br label %end{name}")
             e.label(f"end{name}")
-
-    def ceil(self, a: str, b: str) -> str:
-        """a / b rounded up, for positive b and any a."""
-        e = self.e
-        quotient = e.value(f"sdiv i64 {a}, {b}")
-        rest = e.value(f"srem i64 {a}, {b}")
-        more = self.icmp("sgt", rest, "0")
-        return self.add(quotient, e.value(f"zext i1 {more} to i64"))
-
-    def zero(self, target: str, begin: str, end: str) -> None:
-        with self.loop(begin, end) as element:
-            self.store("0.0", self.gep(target, element))

@@ -50,6 +50,8 @@ FIELDS = (
 # Bytes of a chunk's transformed inputs and outputs that stay in the second-level cache, and the
 # limits of its tiles.
 _CHUNK_BYTES, _MIN_CHUNK, _MAX_CHUNK = 1 << 21, 64, 256
+# The bytes of partial sums of weight gradients, and the most parts that have their own.
+_SUMS_BYTES, _MAX_PARTS = 8 << 20, 16
 # Fewer channels or tiles than these are not worth transforming (measured).
 _MIN_CHANNELS, _MIN_TILES = 16, 256
 
@@ -99,7 +101,8 @@ def _weight_gradients(x: Array, w: Array, y: Array, padding: tuple[int, ...]) ->
     filters, channels = w.shape[:2]
     # Every part has partial sums; their number does not depend on the number of threads.
     rows, chunk = _chunks(x, y)
-    parts = min(4 if w.nbytes < 1 << 20 else 2, -(-rows // chunk))
+    parts = max(min(_SUMS_BYTES // (16 * filters * channels * x.itemsize), _MAX_PARTS), 2)
+    parts = min(parts, -(-rows // chunk))
     sums = np.empty((parts, 16, filters, channels), x.dtype)
     _run(WEIGHT_GRADIENT, x, sums, y, padding, [channels * x.itemsize, x.itemsize], parts)
     # One product transforms the parts back and sums them.

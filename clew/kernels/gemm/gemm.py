@@ -104,7 +104,7 @@ def reads_b_in_place(c: IRBuilder, tiling: Tiling, f: dict[str, str]) -> str:
     few_rows = c.icmp("sle", f["m"], str(MAX_UNPACKED_ROWS))
     is_panel = c.and_(
         c.icmp("eq", f["b_k_stride"], str(tiling.columns * c.itemsize)),
-        c.icmp("eq", f["n"], str(tiling.columns)),
+        c.icmp("sle", f["n"], str(tiling.columns)),
     )
     return c.and_(c.and_(is_row_major, whole), c.or_(few_rows, is_panel))
 

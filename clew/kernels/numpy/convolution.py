@@ -147,7 +147,11 @@ def conv_forward(
     compiled = _compiled(window, shape, w.shape, groups, wide_x, wide_w)
     if compiled is not None:
         out = np.empty(shape, wide_x.dtype)
-        _run_compiled(compiled, conv.im2col_conv.FORWARD, wide_x, wide_w, out, window, groups)
+        wide_bias = None if bias is None else widened(bias)
+        _run_compiled(
+            compiled, conv.im2col_conv.FORWARD, wide_x, wide_w, out, window, groups, wide_bias
+        )
+        return out.astype(out_dtype, copy=False)
     elif _is_depthwise(w.shape, groups):
         out = depthwise_forward(wide_x, wide_w, window, shape[2:])
     else:
@@ -183,9 +187,11 @@ def conv_grad_input(
         return out.astype(out_dtype, copy=False)
     compiled = _compiled(window, g.shape, w.shape, groups, wide_g, wide_w)
     if compiled is not None:
-        out = np.zeros(tuple(input_shape), wide_g.dtype)
-        _run_compiled(compiled, conv.im2col_conv.GRAD_INPUT, out, wide_w, wide_g, window, groups)
-        _add_bias(out, bias)
+        out = np.empty(tuple(input_shape), wide_g.dtype)
+        wide_bias = None if bias is None else widened(bias)
+        _run_compiled(
+            compiled, conv.im2col_conv.GRAD_INPUT, out, wide_w, wide_g, window, groups, wide_bias
+        )
         return out.astype(out_dtype, copy=False)
     flipped_padding = _flipped_padding(window, tuple(input_shape[2:]), g.shape[2:])
     depthwise = _is_depthwise(w.shape, groups)
@@ -258,7 +264,14 @@ def _compiled(window: Window, out: Shape, weight: Shape, groups: int, *arrays: A
 
 
 def _run_compiled(
-    compiled: Any, kind: str, x: Array, w: Array, y: Array, window: Window, groups: int
+    compiled: Any,
+    kind: str,
+    x: Array,
+    w: Array,
+    y: Array,
+    window: Window,
+    groups: int,
+    bias: Array | None = None,
 ) -> None:
     """Fill one of the arrays from the other two; a single spatial axis is an image of one row."""
     flat = len(window.stride) == 1
@@ -276,18 +289,14 @@ def _run_compiled(
         x.shape, w.shape, y.shape, pair(window.stride, 1), pair(low, 0), pair(window.dilation, 1),
         groups,
     )  # fmt: skip
-    if compiled is conv.im2col_conv and conv.winograd.fits(geometry, x.dtype):
-        result = {
-            conv.im2col_conv.FORWARD: y,
-            conv.im2col_conv.GRAD_INPUT: x,
-            conv.im2col_conv.GRAD_WEIGHT: w,
-        }[kind]
-        conv.winograd.run(kind, x, w, y, geometry)
-        if np.isfinite(np.add.reduce(result, axis=None)):
-            return
-        # Transforms mix neighbours: infinities and NaN must reach only the windows they are in.
-        result[...] = 0
+    if compiled is conv.im2col_conv:
+        conv.algorithms.run(kind, x, w, y, geometry, bias)
+        return
+    result = x if kind == conv.im2col_conv.GRAD_INPUT else y
+    if result is x:
+        x.fill(0)
     compiled.run(kind, x, w, y, geometry)
+    _add_bias(result, bias)
 
 
 def _check_ranks(input_shape: Sequence[int], weight_shape: Sequence[int]) -> int:

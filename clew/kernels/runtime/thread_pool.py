@@ -3,7 +3,8 @@
 The calling thread publishes a job and then takes chunks itself; workers that are awake take chunks,
 too. Nobody waits for a worker that sleeps: if none wakes in time, the caller does all the work. A
 worker spins for a millisecond after a job, then sleeps on a futex. Between jobs, workers run
-asynchronous jobs (async_jobs.py).
+asynchronous jobs (async_jobs.py). Workers beyond the number that is set sleep on a futex of their
+own: one that is woken for a job must be one that may work.
 
 The caller takes chunks from the front and workers from the back: with two threads, each has mostly
 the same part of the arrays in one kernel after another, and finds it in its cache. The ticket is
@@ -213,7 +214,7 @@ entry:
   %start = load atomic i32, ptr @job acquire, align 4
   br label %idle
 idle:
-  %last = phi i32 [ %start, %entry ], [ %now, %work ], [ %now, %help ]
+  %last = phi i32 [ %start, %entry ], [ %now, %help ], [ %now, %parked ]
   br label %look
 look:
   %spins = phi i32 [ 0, %idle ], [ 0, %sleep ], [ 0, %retract ], [ 0, %async ], [ %more, %again ],
@@ -236,6 +237,10 @@ yield:
   %sleeps = icmp sge i32 %more, {SPINS}
   br i1 %sleeps, label %announce, label %look
 announce:
+  %most = load atomic i32, ptr @workers seq_cst, align 4
+  %stays = icmp slt i32 %mine, %most
+  br i1 %stays, label %register, label %parked
+register:
   %was = atomicrmw add ptr @sleepers, i32 1 seq_cst, align 4
   %check = load atomic i32, ptr @job seq_cst, align 4
   %still = icmp eq i32 %check, %last
@@ -248,9 +253,14 @@ sleep:
   %c = atomicrmw sub ptr @sleepers, i32 1 seq_cst, align 4
   br label %look
 work:
-  %count = load atomic i32, ptr @workers monotonic, align 4
+  %count = load atomic i32, ptr @workers seq_cst, align 4
   %wanted = icmp slt i32 %mine, %count
-  br i1 %wanted, label %help, label %idle
+  br i1 %wanted, label %help, label %parked
+parked:
+  %enough = phi i32 [ %count, %work ], [ %most, %announce ]
+  %stayed = call i64 (i64, ...) @syscall(i64 {FUTEX}, ptr @workers, i32 {_WAIT}, i32 %enough,
+    ptr null)
+  br label %idle
 help:
   call void @run_chunks(i32 %now, i1 true)
   br label %idle
@@ -272,6 +282,9 @@ yield:
 
 define void @clew_set_workers(i32 %count) {{
   store atomic i32 %count, ptr @workers seq_cst, align 4
+  ; All look again whether they may work.
+  %a = call i64 (i64, ...) @syscall(i64 {FUTEX}, ptr @workers, i32 {WAKE}, i32 {MAX_THREADS})
+  %b = call i64 (i64, ...) @syscall(i64 {FUTEX}, ptr @job, i32 {WAKE}, i32 {MAX_THREADS})
   ret void
 }}
 

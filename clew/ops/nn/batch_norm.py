@@ -12,6 +12,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, alias, tangent_of, wrap
 from clew.kernels.codegen.ufunc import elementwise, over_columns, over_rows
+from clew.kernels.compiled import batch_norm as channel_kernel
 from clew.kernels.numpy.arrays import row_by_row, widened
 from clew.ops.define.dims import require_bool
 from clew.ops.define.memory_layout import channels_last_order
@@ -266,6 +267,8 @@ def _batch_norm(
     input: Array, weight: Array | None, bias: Array | None, *, eps: float
 ) -> tuple[Array, Array, Array, Array]:
     input = _in_format(input)
+    if channel_kernel.fits(input, weight, bias):
+        return channel_kernel.forward(input, weight, bias, eps)
     kernels = _layout(input, weight, bias)
     if kernels is not None:
         return _batch_norm_compiled(kernels, input, weight, bias, eps)
@@ -291,6 +294,13 @@ def _batch_norm_gradients(
     shape = input._array.shape
     if g[0] is not None and not graph_is_wanted():
         factor = None if weight is None else weight._array
+        saved = out1._array, out2._array
+        if channel_kernel.fits(input._array, g[0]._array, factor, *saved):
+            found = channel_kernel.backward(g[0]._array, input._array, factor, *saved, needs[0])
+            return tuple(
+                wrap(each) if needed and each is not None else None
+                for each, needed in zip(found, needs, strict=True)
+            )
         kernels = _layout(input._array, g[0]._array, factor)
         if kernels is not None:
             return _batch_norm_gradients_compiled(
