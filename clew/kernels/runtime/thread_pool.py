@@ -6,10 +6,11 @@ worker spins for a millisecond after a job, then sleeps on a futex. Between jobs
 asynchronous jobs (async_jobs.py). Workers beyond the number that is set sleep on a futex of their
 own: one that is woken for a job must be one that may work.
 
-The caller takes chunks from the front and workers from the back: with two threads, each has mostly
-the same part of the arrays in one kernel after another, and finds it in its cache. The ticket is
-one word: how many chunks are taken on both sides, and the number of the job. It is changed by
-compare-and-swap, so that a slow worker can never take a chunk of a job that is over.
+Every thread has a part of the chunks of its own, which it takes first, and takes those of others when
+it is done: so each has mostly the same part of the arrays in one kernel after another, and finds it
+in its cache. The ticket of a part is one word: the number of the job, and how many of its chunks are
+taken. A ticket of an earlier job means that none is. Tickets are changed by compare-and-swap, so
+that a slow worker can never take a chunk of a job that is over: a job ends when all are taken.
 """
 
 from __future__ import annotations
@@ -20,13 +21,15 @@ import platform
 import sys
 from typing import Any
 
+from clew.kernels.runtime.cpu import CACHE_LINE
+
 # How often a thread spins before it sleeps (about a millisecond: in small networks there is Python
 # between the kernels, and waking takes longer than many of them), and before it yields its core.
 SPINS = 20 * 1024
 YIELD = 1024
-# The ticket's bits: chunks taken from the front, then from the back, then the number of the job.
+# The ticket's bits: chunks that are taken, then the number of the job.
 _BITS = 20
-_BACK, _JOB, _MAX_CHUNKS = 1 << _BITS, 1 << 2 * _BITS, 1 << _BITS - 1
+_MAX_CHUNKS = 1 << _BITS - 1
 MAX_THREADS = 64
 FOR_PYTHON = (
     "clew_worker", "clew_set_workers", "clew_reset_after_fork", "clew_wait_for_jobs",
@@ -88,51 +91,75 @@ def _threaded() -> str:
 @busy = global i32 0
 @job = global i32 0
 @sleepers = global i32 0
-@ticket = global i64 0
+@tickets = global [{MAX_THREADS} x [{CACHE_LINE // 8} x i64]] zeroinitializer, align {CACHE_LINE}
+; The number of the job whose fields follow, or 0 while they change.
+@current = global i64 0
+@published = global i64 0
 @finished = global i64 0
 @fn = global ptr null
 @context = global ptr null
 @total = global i64 0
 @grain = global i64 0
+@parts = global i64 0
 
 declare i64 @syscall(i64, ...)
 declare i32 @sched_yield()
 declare void @llvm.x86.sse2.pause()
 
-define internal void @run_chunks(i32 %number, i1 %is_worker) {{
+define internal void @run_chunks(i64 %index) {{
 entry:
-  %one = select i1 %is_worker, i64 {_BACK}, i64 1
-  %wide = zext i32 %number to i64
-  %mine = and i64 %wide, {(1 << 64 - 2 * _BITS) - 1}
-  br label %next
-next:
-  %ticket = load atomic i64, ptr @ticket acquire, align 8
+  %number = load atomic i64, ptr @current acquire, align 8
   %fn = load atomic ptr, ptr @fn monotonic, align 8
   %context = load atomic ptr, ptr @context monotonic, align 8
   %total = load atomic i64, ptr @total monotonic, align 8
   %grain = load atomic i64, ptr @grain monotonic, align 8
+  %parts = load atomic i64, ptr @parts monotonic, align 8
+  ; Acquire fence: the fields belong to the job if its number is still the same.
   fence acquire
-  %owner = lshr i64 %ticket, {2 * _BITS}
-  %same = icmp eq i64 %owner, %mine
-  %front = and i64 %ticket, {_BACK - 1}
-  %upper = lshr i64 %ticket, {_BITS}
-  %back = and i64 %upper, {_BACK - 1}
-  %taken = add i64 %front, %back
-  %done = mul i64 %taken, %grain
-  %left = icmp slt i64 %done, %total
-  %go = and i1 %same, %left
-  br i1 %go, label %claim, label %out
-claim:
+  %again = load atomic i64, ptr @current monotonic, align 8
+  %same = icmp eq i64 %number, %again
+  %open = icmp ne i64 %number, 0
+  %valid = and i1 %same, %open
+  br i1 %valid, label %start, label %out
+start:
   %rest = sub i64 %total, 1
   %last = udiv i64 %rest, %grain
-  %from_back = sub i64 %last, %back
-  %chunk = select i1 %is_worker, i64 %from_back, i64 %front
-  %begin = mul i64 %chunk, %grain
-  %following = add i64 %ticket, %one
-  %pair = cmpxchg ptr @ticket, i64 %ticket, i64 %following acq_rel acquire, align 8
+  %chunks = add i64 %last, 1
+  %own = urem i64 %index, %parts
+  %owned = shl i64 %number, {_BITS}
+  br label %part
+part:
+  %visited = phi i64 [ 0, %start ], [ %visit, %following ]
+  %turn = add i64 %own, %visited
+  %this = urem i64 %turn, %parts
+  %after = add i64 %this, 1
+  %low = mul i64 %this, %chunks
+  %first = udiv i64 %low, %parts
+  %high = mul i64 %after, %chunks
+  %beyond = udiv i64 %high, %parts
+  %count = sub i64 %beyond, %first
+  %place = getelementptr [{CACHE_LINE // 8} x i64], ptr @tickets, i64 %this
+  br label %next
+next:
+  %ticket = load atomic i64, ptr %place acquire, align 8
+  %owner = lshr i64 %ticket, {_BITS}
+  %is_new = icmp ult i64 %owner, %number
+  %is_mine = icmp eq i64 %owner, %number
+  %low_bits = and i64 %ticket, {(1 << _BITS) - 1}
+  %taken = select i1 %is_new, i64 0, i64 %low_bits
+  %known = or i1 %is_new, %is_mine
+  %left = icmp ult i64 %taken, %count
+  %go = and i1 %known, %left
+  br i1 %go, label %claim, label %following
+claim:
+  %more = add i64 %taken, 1
+  %changed = or i64 %owned, %more
+  %pair = cmpxchg ptr %place, i64 %ticket, i64 %changed acq_rel acquire, align 8
   %won = extractvalue {{ i64, i1 }} %pair, 1
   br i1 %won, label %work, label %next
 work:
+  %chunk = add i64 %first, %taken
+  %begin = mul i64 %chunk, %grain
   %stop = add i64 %begin, %grain
   %over = icmp sgt i64 %stop, %total
   %end = select i1 %over, i64 %total, i64 %stop
@@ -140,6 +167,10 @@ work:
   %size = sub i64 %end, %begin
   %was = atomicrmw add ptr @finished, i64 %size acq_rel, align 8
   br label %next
+following:
+  %visit = add i64 %visited, 1
+  %all = icmp uge i64 %visit, %parts
+  br i1 %all, label %out, label %part
 out:
   ret void
 }}
@@ -164,31 +195,35 @@ lock:
   br i1 %free, label %publish, label %serial
 serial:
 {_serial_loop("serial")}publish:
-  %old = load atomic i32, ptr @job monotonic, align 4
-  %number = add i32 %old, 1
-  %wide = zext i32 %number to i64
-  %first = shl i64 %wide, {2 * _BITS}
-  ; A ticket beyond every chunk: a worker that has seen the last one can claim nothing while the
-  ; job changes.
-  %closed = or i64 %first, {_JOB - 1}
-  store atomic i64 %closed, ptr @ticket seq_cst, align 8
-  ; Release fence: no store below may be seen before the closed ticket.
+  %old = load i64, ptr @published, align 8
+  %number = add i64 %old, 1
+  store i64 %number, ptr @published, align 8
+  store atomic i64 0, ptr @current seq_cst, align 8
+  ; Release fence: no store below may be seen before the job is closed.
   fence release
   store atomic ptr %fn, ptr @fn monotonic, align 8
   store atomic ptr %context, ptr @context monotonic, align 8
   store atomic i64 %total, ptr @total monotonic, align 8
   store atomic i64 %grain, ptr @grain monotonic, align 8
+  %rest = sub i64 %total, 1
+  %last = udiv i64 %rest, %grain
+  %helpers = zext i32 %count to i64
+  %fewer = icmp ult i64 %last, %helpers
+  %useful = select i1 %fewer, i64 %last, i64 %helpers
+  %parts = add i64 %useful, 1
+  store atomic i64 %parts, ptr @parts monotonic, align 8
   store atomic i64 0, ptr @finished monotonic, align 8
-  store atomic i64 %first, ptr @ticket seq_cst, align 8
-  store atomic i32 %number, ptr @job seq_cst, align 4
+  store atomic i64 %number, ptr @current seq_cst, align 8
+  %signal = atomicrmw add ptr @job, i32 1 seq_cst, align 4
+  %woken_at_most = trunc i64 %useful to i32
   %asleep = load atomic i32, ptr @sleepers seq_cst, align 4
   %wake = icmp sgt i32 %asleep, 0
   br i1 %wake, label %wake_up, label %help
 wake_up:
-  %woken = call i64 (i64, ...) @syscall(i64 {FUTEX}, ptr @job, i32 {WAKE}, i32 %count)
+  %woken = call i64 (i64, ...) @syscall(i64 {FUTEX}, ptr @job, i32 {WAKE}, i32 %woken_at_most)
   br label %help
 help:
-  call void @run_chunks(i32 %number, i1 false)
+  call void @run_chunks(i64 0)
   br label %wait
 wait:
   %waited = phi i32 [ 0, %help ], [ %longer, %spin ]
@@ -262,7 +297,9 @@ parked:
     ptr null)
   br label %idle
 help:
-  call void @run_chunks(i32 %now, i1 true)
+  %place = add i32 %mine, 1
+  %own = zext i32 %place to i64
+  call void @run_chunks(i64 %own)
   br label %idle
 }}
 
@@ -292,6 +329,7 @@ define void @clew_reset_after_fork() {{
   ; A forked child has no workers, and does not run the jobs of its parent.
   store atomic i32 0, ptr @workers seq_cst, align 4
   store atomic i32 0, ptr @busy seq_cst, align 4
+  store atomic i64 0, ptr @current seq_cst, align 8
   store atomic i32 0, ptr @sleepers seq_cst, align 4
   store atomic i32 0, ptr @async_lock seq_cst, align 4
   store atomic i64 0, ptr @async_head seq_cst, align 8
