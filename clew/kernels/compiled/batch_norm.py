@@ -31,23 +31,14 @@ _BACKWARD = ("*x", "*g", "*weight", "*mean", "*rstd", "*of_x", "*of_weight", "*o
 _UNROLL = 4
 
 
-def fits(*arrays: Array | None) -> bool:
-    """Whether there is a kernel: contiguous arrays of one type, the first of them images."""
-    x = arrays[0]
-    assert x is not None
-    return (
-        x.dtype in TYPES
-        and x.ndim > 2
-        and x.size > 0
-        and all(each is None or (each.dtype is x.dtype and each.flags.c_contiguous)
-                for each in arrays)
-    )  # fmt: skip
-
-
 def forward(
     x: Array, weight: Array | None, bias: Array | None, eps: float
 ) -> tuple[Array, Array, Array, Array]:
-    """The normalized images, and of each channel the mean, 1 / deviation, and the variance."""
+    """The normalized images, and of each channel the mean, 1 / deviation, and the variance.
+
+    All arrays are of one type.
+    """
+    x, weight, bias = _contiguous(x, weight, bias)
     out = np.empty_like(x)
     mean, rstd, variance = np.empty((3, x.shape[1]), x.dtype)
     added = np.array(eps)
@@ -59,10 +50,15 @@ def backward(
     g: Array, x: Array, weight: Array | None, mean: Array, rstd: Array, of_input: bool
 ) -> tuple[Array | None, Array, Array]:
     """The gradients of the images (if wanted), the weights, and the biases."""
+    x, g, weight, mean, rstd = _contiguous(x, g, weight, mean, rstd)
     of_x = np.empty_like(x) if of_input else None
     of_weight, of_bias = np.empty((2, x.shape[1]), x.dtype)
     _run("backward", x, (g, weight, mean, rstd, of_x, of_weight, of_bias))
     return of_x, of_weight, of_bias
+
+
+def _contiguous(*arrays: Array | None) -> list[Any]:
+    return [None if each is None else np.ascontiguousarray(each) for each in arrays]
 
 
 def _run(kind: str, x: Array, others: tuple[Array | None, ...]) -> None:

@@ -220,9 +220,7 @@ class _ImplicitGemm(WindowBuilder):
                     self.enter_block(block)
                     with self.if_then(self.not_(is_shared)):
                         self.pack_block(padded, panels)
-                    place = self.mul(
-                        self.add(self.mul(unit, f["blocks"]), block), f["block_size"]
-                    )
+                    place = self.mul(self.add(self.mul(unit, f["blocks"]), block), f["block_size"])
                     packed = self.gep(f["shared"], place)
                     packed = self.select(is_shared, packed, panels, "ptr")
                     self.multiply(packed, results, block)
@@ -236,9 +234,7 @@ class _ImplicitGemm(WindowBuilder):
         in_place = self.icmp("ne", f["in_place"], "0")
         more = self.select(self.icmp("eq", block, "0"), "0", "1")
         start = self.add(self.mul(f["group"], f["filters"]), f["first_filter"])
-        weights = self.add(
-            self.mul(start, f["depth"]), self.mul(f["first_channel"], f["taps"])
-        )
+        weights = self.add(self.mul(start, f["depth"]), self.mul(f["first_channel"], f["taps"]))
         depth = self.mul(f["block_channels"], f["taps"])
         with (
             self.loop("0", f["some_filters"], by=MC) as top,
@@ -279,21 +275,21 @@ class _ImplicitGemm(WindowBuilder):
     def finish(self, results: str) -> None:
         """Copy buffered results to their images, and add the bias."""
         f, width = self.f, str(self.tiling.columns)
-        with self.if_then(self.icmp("eq", f["in_place"], "0")):
-            with self.loop("0", f["wide"], by=width) as first:
-                end = self.min(f["wide"], self.add(first, width))
-                panel = self.mul(self.udiv(first, width), f["some_filters"], width)
-                given = f"ptr {self.gep(results, panel)}, i64 {f['some_filters']}"
-                # A panel has parts of one or several images.
-                last = self.ceil_div(end, f["unit_positions"])
-                with self.loop(self.udiv(first, f["unit_positions"]), last) as image:
-                    begin = self.max(self.mul(image, f["unit_positions"]), first)
-                    stop = self.min(self.mul(self.add(image, "1"), f["unit_positions"]), end)
-                    self.e.line(
-                        f"call void @copy({given}, i64 {self.sub(begin, first)}, "
-                        f"ptr {self.output(begin, '0')}, i64 {f['positions']}, "
-                        f"i64 {self.sub(stop, begin)})"
-                    )
+        is_buffered = self.icmp("eq", f["in_place"], "0")
+        with self.if_then(is_buffered), self.loop("0", f["wide"], by=width) as first:
+            end = self.min(f["wide"], self.add(first, width))
+            panel = self.mul(self.udiv(first, width), f["some_filters"], width)
+            given = f"ptr {self.gep(results, panel)}, i64 {f['some_filters']}"
+            # A panel has parts of one or several images.
+            last = self.ceil_div(end, f["unit_positions"])
+            with self.loop(self.udiv(first, f["unit_positions"]), last) as image:
+                begin = self.max(self.mul(image, f["unit_positions"]), first)
+                stop = self.min(self.mul(self.add(image, "1"), f["unit_positions"]), end)
+                self.e.line(
+                    f"call void @copy({given}, i64 {self.sub(begin, first)}, "
+                    f"ptr {self.output(begin, '0')}, i64 {f['positions']}, "
+                    f"i64 {self.sub(stop, begin)})"
+                )
         has_bias = self.e.value(f"icmp ne ptr {f['bias']}, null")
         with self.if_then(has_bias), self.loop("0", f["count"]) as image:
             start = self.add(self.mul(f["group"], f["filters"]), f["first_filter"])
@@ -316,9 +312,7 @@ class _ImplicitGemm(WindowBuilder):
 
     def add_bias_function(self) -> None:
         """`add_bias`: one number for each row."""
-        head = (
-            "internal void @add_bias(ptr %target, ptr %bias, i64 %rows, i64 %stride, i64 %count)"
-        )
+        head = "internal void @add_bias(ptr %target, ptr %bias, i64 %rows, i64 %stride, i64 %count)"
         with self.function(head), self.loop("0", "%rows") as row:
             number = self.load(self.gep("%bias", row))
             target = self.gep("%target", self.mul(row, "%stride"))
@@ -327,4 +321,3 @@ class _ImplicitGemm(WindowBuilder):
                 self.add_to(self.gep(target, i), self.splat(number), self.value_type())
 
             self.vectorized("0", "%count", add)
-

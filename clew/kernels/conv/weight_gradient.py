@@ -18,11 +18,11 @@ from clew.kernels.codegen.builder import BODY
 from clew.kernels.codegen.contexts import TYPES, compiled, context_of
 from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.loops import end_module
-from clew.kernels.compiled.transpose import copy_matrix
 from clew.kernels.conv.im2col_conv import Geometry, specialized_stride
 from clew.kernels.conv.windows import SIZES, UNIT_COLUMNS, Unit, WindowBuilder, sizes_of
 from clew.kernels.gemm.inline_gemm import call_multiply, provide_multiply
 from clew.kernels.gemm.microkernels import Tiling
+from clew.kernels.gemm.transposed_copy import copy_matrix
 from clew.kernels.runtime import jit
 from clew.kernels.runtime.cpu import vector_bytes
 from clew.kernels.runtime.numpy_capi import address_of
@@ -168,9 +168,7 @@ class _WeightGradient(WindowBuilder):
     ) -> None:
         """target = source transposed: addresses, distances of rows, rows and columns of target."""
         given = [f"ptr {start}, i64 {distance}" for start, distance in (source, target)]
-        self.e.line(
-            f"call void @transpose({', '.join(given)}, i64 {size[0]}, i64 {size[1]})"
-        )
+        self.e.line(f"call void @transpose({', '.join(given)}, i64 {size[0]}, i64 {size[1]})")
 
     def transpose_function(self) -> None:
         head = (

@@ -159,9 +159,7 @@ class WindowBuilder(ImageRowBuilder):
             begin = self.sub(self.mul("%top", f["stride_h"]), f["pad_h"])
             with self.loop("0", "%count") as channel, self.loop("0", rows) as row:
                 y = self.add(begin, self.mul(row, f["row_stride"]))
-                target = self.add(
-                    self.mul(channel, f["plane"]), self.mul(row, f["padded_row"])
-                )
+                target = self.add(self.mul(channel, f["plane"]), self.mul(row, f["padded_row"]))
                 target = self.gep("%padded", target)
                 inside = self.icmp("ult", y, f["height"])
                 with self.if_then(self.not_(inside)):

@@ -28,9 +28,11 @@ from clew.kernels.runtime.optimization_levels import O0
 MAX_TASK_COLUMNS = 512
 # Multiplications that are worth a task.
 GRAIN = 1 << 20
-# The most tasks of a call: each packs its columns anew.
-MAX_TASKS = 32
-# The tasks that there should be at least, so that all threads have work.
+# The most tasks of a call, each of which packs its columns anew; and of each thread, where there
+# are many: with few tasks for each, some threads would wait for others.
+MAX_TASKS, MAX_TASKS_OF_THREAD = 32, 4
+# The tasks that there should be at least, so that all threads have work; one for each thread, where
+# there are more of them.
 MIN_TASKS = 8
 # `b` is not packed if at most so many rows use it.
 MAX_UNPACKED_ROWS = 48
@@ -225,7 +227,10 @@ class _Driver:
         f["pack_b"] = c.select(reads_b_in_place(c, tiling, f), "0", "1")
         f["pack_a"] = should_pack_a(c, f)
         work = c.mul(f["m"], f["n"], f["k"])
-        wanted = c.min(c.udiv(work, str(GRAIN)), c.udiv(str(MAX_TASKS), "%batch"))
+        c.e.declare("i64 @clew_threads()")
+        f["threads"] = c.e.value("call i64 @clew_threads()")
+        most = c.max(str(MAX_TASKS), c.mul(f["threads"], str(MAX_TASKS_OF_THREAD)))
+        wanted = c.min(c.udiv(work, str(GRAIN)), c.udiv(most, "%batch"))
         wanted = c.max(wanted, "1")
         across, down = self.task_grid(f, wanted)
         f["task_columns"] = c.round_up(c.ceil_div(f["n"], across), str(tiling.columns))
@@ -241,7 +246,7 @@ class _Driver:
         are many rows, unless that leaves some threads without work.
         """
         c = self.c
-        few_tasks = c.min(wanted, str(MIN_TASKS))
+        few_tasks = c.min(wanted, c.max(str(MIN_TASKS), f["threads"]))
         flat = c.icmp("sle", f["m"], str(2 * MIN_TASK_ROWS))
         widest = c.ceil_div(f["n"], str(MAX_TASK_COLUMNS))
         down = c.min(c.ceil_div(wanted, widest), c.udiv(f["m"], str(MIN_TASK_ROWS)))
@@ -251,9 +256,14 @@ class _Driver:
         panels = c.ceil_div(f["n"], str(self.tiling.columns))
         most = c.select(c.icmp("ne", f["pack_a"], "0"), str(MIN_TASKS // 2), panels)
         across = c.select(flat, c.max(widest, c.min(wanted, most)), across)
-        lowest = c.udiv(f["m"], str(MIN_TASK_ROWS // 2))
+        has_many_threads = c.icmp("sgt", f["threads"], str(MIN_TASKS))
+        least = c.select(has_many_threads, str(MIN_TASK_ROWS // 4), str(MIN_TASK_ROWS // 2))
+        lowest = c.udiv(f["m"], least)
         down = c.max(down, c.min(lowest, c.udiv(few_tasks, across)))
-        return across, down
+        # As many tasks for one thread as for another, if there are more tasks than threads.
+        rounds = c.udiv(c.mul(across, down), f["threads"])
+        even = c.udiv(c.mul(rounds, f["threads"]), across)
+        return across, c.select(c.icmp("sgt", even, "0"), even, down)
 
     def run_tasks(self, f: dict[str, str]) -> None:
         c = self.c

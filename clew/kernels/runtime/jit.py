@@ -194,7 +194,7 @@ def _make_machine() -> None:
         runtime.command_interpreter,
     )  # fmt: skip
     code = machine.cached_code("runtime", lambda: _join_modules(*(part.source() for part in parts)))
-    for_kernels = ("clew_parallel_for", "clew_submit_job", *lazy_compilation.FOR_KERNELS)
+    for_kernels = (*thread_pool.FOR_KERNELS, "clew_submit_job", *lazy_compilation.FOR_KERNELS)
     for_python = (
         thread_pool.FOR_PYTHON + lazy_compilation.FOR_PYTHON + aligned_allocator.FUNCTIONS
         + runtime.command_interpreter.FOR_PYTHON

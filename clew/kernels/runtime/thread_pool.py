@@ -6,11 +6,12 @@ worker spins for a millisecond after a job, then sleeps on a futex. Between jobs
 asynchronous jobs (async_jobs.py). Workers beyond the number that is set sleep on a futex of their
 own: one that is woken for a job must be one that may work.
 
-Every thread has a part of the chunks of its own, which it takes first, and takes those of others when
-it is done: so each has mostly the same part of the arrays in one kernel after another, and finds it
-in its cache. The ticket of a part is one word: the number of the job, and how many of its chunks are
-taken. A ticket of an earlier job means that none is. Tickets are changed by compare-and-swap, so
-that a slow worker can never take a chunk of a job that is over: a job ends when all are taken.
+Every thread has a part of the chunks of its own, which it takes first, and takes those of others
+when it is done: so each has mostly the same part of the arrays in one kernel after another, and
+finds it in its cache. The ticket of a part is one word: the number of the job, and how many of its
+chunks are taken. A ticket of an earlier job means that none is. Tickets are changed by
+compare-and-swap, so that a slow worker can never take a chunk of a job that is over: a job ends
+when all are taken.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ YIELD = 1024
 _BITS = 20
 _MAX_CHUNKS = 1 << _BITS - 1
 MAX_THREADS = 64
+FOR_KERNELS = ("clew_parallel_for", "clew_threads")
 FOR_PYTHON = (
     "clew_worker", "clew_set_workers", "clew_reset_after_fork", "clew_wait_for_jobs",
     "clew_pending_jobs",
@@ -69,6 +71,10 @@ entry:
 
 define ptr @clew_worker(ptr %index) {{
   ret ptr null
+}}
+
+define i64 @clew_threads() {{
+  ret i64 1
 }}
 
 define void @clew_set_workers(i32 %count) {{
@@ -301,6 +307,13 @@ help:
   %own = zext i32 %place to i64
   call void @run_chunks(i64 %own)
   br label %idle
+}}
+
+define i64 @clew_threads() {{
+  %count = load atomic i32, ptr @workers monotonic, align 4
+  %others = zext i32 %count to i64
+  %all = add i64 %others, 1
+  ret i64 %all
 }}
 
 define internal void @clew_spin_pause(i32 %times) {{

@@ -117,8 +117,8 @@ def _composed_gradients(
 
 # -- batch_norm, with the statistics of the batch ------------------------------------------
 
-# Each kernel exists twice. Over (N, C, L) it reduces the rows of each image and channel, and the
-# partial sums are then summed over N; over (N, C), or with channels last in memory, the columns.
+# Over (N, C, L) one kernel goes through the channels; over (N, C), or with channels last in memory,
+# kernels reduce the columns. Group norm reduces the rows of each image and channel.
 
 
 def _centred_affine(x: Any, mean: Any, scale: Any, shift: Any) -> Any:
@@ -129,7 +129,13 @@ def _input_gradient(g: Any, x: Any, mean: Any, of_g: Any, of_x: Any, rest: Any) 
     return g * of_g + (x - mean) * of_x + rest
 
 
-class _Kernels(NamedTuple):
+class _RowKernels(NamedTuple):
+    affine: Any
+    gradient_sums: Any
+    gradient: Any
+
+
+class _ColumnKernels(NamedTuple):
     sums: Any
     squares: Any
     affine: Any
@@ -137,16 +143,14 @@ class _Kernels(NamedTuple):
     gradient: Any
 
 
-ROWS = _Kernels(
-    over_rows("channel_sums", "(n)->()")(lambda x: x.row_sum()),
-    over_rows("channel_squares", "(n),()->()")(lambda x, mean: (x - mean).square().row_sum()),
+ROWS = _RowKernels(
     over_rows("channel_affine", "(n),(),(),()->(n)")(_centred_affine),
     over_rows("batch_norm_sums", "(n),(n),()->(),()")(
         lambda g, x, mean: (g.row_sum(), (g * (x - mean)).row_sum())
     ),
     over_rows("batch_norm_backward", "(n),(n),(),(),(),()->(n)", cost=2)(_input_gradient),
 )
-_COLUMNS = _Kernels(
+_COLUMNS = _ColumnKernels(
     over_columns("column_sums", "(m,n)->(n)")(lambda x: x),
     over_columns("column_squares", "(m,n),(n)->(n)")(lambda x, mean: (x - mean).square()),
     elementwise("column_affine", 4)(_centred_affine),
@@ -160,19 +164,15 @@ _COLUMNS = _Kernels(
 SHORTEST_ROW = 16
 
 
-def _layout(array: Array, *others: Array | None) -> _Kernels | None:
-    """The kernels for the memory layout of the array, if there are any for the dtypes."""
-    if not array.size or any(
-        other is not None and other.dtype is not array.dtype for other in others
-    ):
-        return None
-    if array.ndim == 2 or _channels_last(array).flags.c_contiguous:
-        kernels = _COLUMNS
-    elif math.prod(array.shape[2:]) >= SHORTEST_ROW:
-        kernels = ROWS
-    else:
-        return None
-    return kernels if kernels.sums.specialize(array) is not None else None
+def _are_of_one_type(array: Array, *others: Array | None) -> bool:
+    """Whether kernels can run: there are elements, and all arrays have the first one's dtype."""
+    has_kernel = array.size > 0 and _COLUMNS.sums.specialize(array) is not None
+    return has_kernel and all(each is None or each.dtype is array.dtype for each in others)
+
+
+def _are_columns(array: Array) -> bool:
+    """Whether the channels are the columns of a matrix in memory."""
+    return array.ndim == 2 or _channels_last(array).flags.c_contiguous
 
 
 def _in_format(array: Array) -> Array:
@@ -188,58 +188,34 @@ def _channels_last(array: Array) -> Array:
     return array.transpose(0, *range(2, array.ndim), 1)
 
 
-def _as_matrix(kernels: _Kernels, array: Array) -> Array:
-    """(N, C, ...) as (N, C, L) or (M, C)."""
-    if kernels is ROWS:
-        return array.reshape(*array.shape[:2], -1)
+def _as_matrix(array: Array) -> Array:
+    """(N, C, ...) as (M, C)."""
     return _channels_last(array).reshape(-1, array.shape[1])
 
 
-def _as_input(kernels: _Kernels, result: Array, input: Array) -> Array:
+def _as_input(result: Array, input: Array) -> Array:
     """The inverse of `_as_matrix`."""
-    if kernels is ROWS or input.flags.c_contiguous:
+    if input.flags.c_contiguous:
         return result.reshape(input.shape)
     last = result.reshape(_channels_last(input).shape)
     return last.transpose(0, input.ndim - 1, *range(1, input.ndim - 1))
 
 
-def _along_rows(kernels: _Kernels, x: Array, *vectors: Array) -> list[Array]:
-    """Vectors over the channels as the kernels take them, beside an array (N, C, L) or (M, C).
-
-    Rows get a number each: where all operands have the same outer dimensions, NumPy makes one loop
-    of them, which is cut into tasks, and not a loop for each image.
-    """
-    if kernels is not ROWS or len(x) == 1:
-        return list(vectors)
-    repeated = np.empty((len(vectors), *x.shape[:2]), x.dtype)
-    for row, vector in zip(repeated, vectors, strict=True):
-        row[...] = vector
-    return list(repeated)
-
-
-def _of_channels(sums: Array) -> Array:
-    """Column sums as they are, row sums summed over the batch."""
-    return sums if sums.ndim == 1 else np.add.reduce(sums, axis=0)
-
-
-def _batch_norm_compiled(
-    kernels: _Kernels, input: Array, weight: Array | None, bias: Array | None, eps: float
+def _column_norm(
+    input: Array, weight: Array | None, bias: Array | None, eps: float
 ) -> tuple[Array, Array, Array, Array]:
-    x = _as_matrix(kernels, input)
-    count = x.size // input.shape[1]
-    mean = _of_channels(kernels.sums.ufunc(x)) / count
-    mean = mean.astype(input.dtype, copy=False)
-    variance = _of_channels(kernels.squares.ufunc(x, *_along_rows(kernels, x, mean)))
-    variance /= count
+    x = _as_matrix(input)
+    mean = (_COLUMNS.sums.ufunc(x) / len(x)).astype(input.dtype, copy=False)
+    variance = _COLUMNS.squares.ufunc(x, mean)
+    variance /= len(x)
     rstd = reciprocal_root(variance, eps)
     scale = rstd if weight is None else rstd * weight
     shift = np.zeros_like(mean) if bias is None else bias
-    out = kernels.affine.ufunc(x, *_along_rows(kernels, x, mean, scale, shift))
-    return _as_input(kernels, out, input), mean, rstd, variance
+    out = _COLUMNS.affine.ufunc(x, mean, scale, shift)
+    return _as_input(out, input), mean, rstd, variance
 
 
-def _batch_norm_gradients_compiled(
-    kernels: _Kernels,
+def _column_gradients(
     g: Array,
     input: Array,
     weight: Array | None,
@@ -247,18 +223,15 @@ def _batch_norm_gradients_compiled(
     rstd: Array,
     needs: tuple[bool, ...],
 ) -> Gradients:
-    x, gradient = (_as_matrix(kernels, each) for each in (input, g))
-    count = x.size // input.shape[1]
-    sums = kernels.gradient_sums.ufunc(gradient, x, *_along_rows(kernels, x, mean))
-    total, along = map(_of_channels, sums)
+    x, gradient = _as_matrix(input), _as_matrix(g)
+    total, along = _COLUMNS.gradient_sums.ufunc(gradient, x, mean)
     of_input = None
     if needs[0]:
         of_g = rstd if weight is None else rstd * weight
-        of_x = -of_g * rstd * rstd * along / count
-        rest = -of_g * total / count
-        vectors = _along_rows(kernels, x, mean, of_g, of_x, rest)
-        through = kernels.gradient.ufunc(gradient, x, *vectors)
-        of_input = wrap(_as_input(kernels, through, input))
+        of_x = -of_g * rstd * rstd * along / len(x)
+        rest = -of_g * total / len(x)
+        through = _COLUMNS.gradient.ufunc(gradient, x, mean, of_g, of_x, rest)
+        of_input = wrap(_as_input(through, input))
     of_weight = wrap(along * rstd) if needs[1] else None
     return of_input, of_weight, wrap(total) if needs[2] else None
 
@@ -267,11 +240,9 @@ def _batch_norm(
     input: Array, weight: Array | None, bias: Array | None, *, eps: float
 ) -> tuple[Array, Array, Array, Array]:
     input = _in_format(input)
-    if channel_kernel.fits(input, weight, bias):
-        return channel_kernel.forward(input, weight, bias, eps)
-    kernels = _layout(input, weight, bias)
-    if kernels is not None:
-        return _batch_norm_compiled(kernels, input, weight, bias, eps)
+    if _are_of_one_type(input, weight, bias):
+        norm = _column_norm if _are_columns(input) else channel_kernel.forward
+        return norm(input, weight, bias, eps)
     x = widened(input)
     normal, mean, rstd, variance = statistics(x, _all_but_channels(x.ndim), eps)
     if x is not input and (weight is None or weight.dtype == input.dtype):
@@ -294,17 +265,15 @@ def _batch_norm_gradients(
     shape = input._array.shape
     if g[0] is not None and not graph_is_wanted():
         factor = None if weight is None else weight._array
-        saved = out1._array, out2._array
-        if channel_kernel.fits(input._array, g[0]._array, factor, *saved):
-            found = channel_kernel.backward(g[0]._array, input._array, factor, *saved, needs[0])
-            return tuple(
-                wrap(each) if needed and each is not None else None
-                for each, needed in zip(found, needs, strict=True)
-            )
-        kernels = _layout(input._array, g[0]._array, factor)
-        if kernels is not None:
-            return _batch_norm_gradients_compiled(
-                kernels, g[0]._array, input._array, factor, out1._array, out2._array, needs
+        arrays = g[0]._array, input._array, factor, out1._array, out2._array
+        if _are_of_one_type(*arrays):
+            if _are_columns(input._array):
+                return _column_gradients(*arrays, needs)
+            through, of_weight, of_bias = channel_kernel.backward(*arrays, needs[0])
+            return (
+                None if through is None else wrap(through),
+                wrap(of_weight) if needs[1] else None,
+                wrap(of_bias) if needs[2] else None,
             )
     mean, rstd = (_per_channel(each._array, len(shape)) for each in (out1, out2))
     return gradients(
@@ -331,14 +300,20 @@ def _batch_norm_running(
     eps: float,
 ) -> Array:
     input = _in_format(input)
-    kernels = _layout(input, weight, bias, running_mean, running_var)
-    if kernels is not None:
+    if _are_of_one_type(input, weight, bias, running_mean, running_var):
         scale = reciprocal_root(running_var, eps)
         scale = scale if weight is None else scale * weight
         shift = np.zeros_like(scale) if bias is None else bias
-        x = _as_matrix(kernels, input)
-        out = kernels.affine.ufunc(x, *_along_rows(kernels, x, running_mean, scale, shift))
-        return _as_input(kernels, out, input)
+        if _are_columns(input):
+            x = _as_matrix(input)
+            return _as_input(_COLUMNS.affine.ufunc(x, running_mean, scale, shift), input)
+        rows = input.reshape(*input.shape[:2], -1)
+        # Rows get numbers each: where all operands have the same outer dimensions, NumPy makes one
+        # loop of them, which is cut into tasks, and not a loop for each image.
+        vectors = np.empty((3, *rows.shape[:2]), input.dtype)
+        for row, vector in zip(vectors, (running_mean, scale, shift), strict=True):
+            row[...] = vector
+        return np.asarray(ROWS.affine.ufunc(rows, *vectors)).reshape(input.shape)
     x = widened(input)
     normal = x - _per_channel(widened(running_mean), x.ndim)
     normal *= _per_channel(reciprocal_root(widened(running_var), eps), x.ndim)

@@ -127,6 +127,31 @@ changer.join()
 """)
 
 
+def test_workers_beyond_the_number_that_is_set_sleep() -> None:
+    run("""
+def ticks():
+    found = {}
+    for task in os.listdir("/proc/self/task"):
+        fields = open(f"/proc/self/task/{task}/stat").read().rpartition(")")[2].split()
+        found[task] = int(fields[11]) + int(fields[12])
+    return found
+
+jit.set_threads(1)
+others = set(os.listdir("/proc/self/task"))
+jit.set_threads(8)
+check()
+jit.set_threads(2)
+check(10)
+time.sleep(0.3)
+before = ticks()
+end = time.monotonic() + 1
+while time.monotonic() < end:
+    check()
+spent = sorted(after - before[task] for task, after in ticks().items() if task not in others)
+assert len(spent) == 7 and spent[5] <= 1, spent
+""")
+
+
 def test_many_small_jobs_on_more_threads_than_cores() -> None:
     """Each job has few chunks: workers come late, sleep, and are woken all the time."""
     run("""
