@@ -57,9 +57,10 @@ def run(x: Array, w: Array, y: Array, geometry: Geometry) -> None:
     tasks = max(2 * jit.threads() // (groups * parts), -(-channels * taps // _MAX_ROWS), 1)
     some_channels = -(-channels // tasks)
     slices = -(-channels // some_channels)
-    width = -(-w.shape[0] // groups // tiling.columns) * tiling.columns
-    most = groups * math.prod(unit) * columns * width
+    filters = w.shape[0] // groups
+    most = groups * math.prod(unit) * columns * -(-filters // tiling.columns) * tiling.columns
     some_units = max(min(units, _MAX_PANELS // most), min(units, _MIN_UNITS))
+    width = -(-filters // tiling.lanes) * tiling.lanes
     sums = np.empty(parts * groups * slices * some_channels * taps * width, w.dtype)
     panels = np.empty(some_units * most, w.dtype)
     sizes = [*sizes_of(geometry, unit, some_channels, False), parts, units, some_units, 0]
@@ -120,7 +121,8 @@ class _WeightGradient(WindowBuilder):
         # The elements of a panel, and of the sums of a task.
         f["panel_size"] = self.mul(f["images"], f["tile"], f["columns"], width)
         f["sums_rows"] = self.mul(f["some_channels"], f["taps"])
-        f["sums_size"] = self.mul(f["sums_rows"], f["filter_panels"], width)
+        f["sums_width"] = self.round_up(f["filters"], str(self.tiling.lanes))
+        f["sums_size"] = self.mul(f["sums_rows"], f["sums_width"])
 
     def enter(self, group: str, unit: str) -> None:
         """Find the images and rows of a unit of a group."""
@@ -216,15 +218,14 @@ class _WeightGradient(WindowBuilder):
     def multiply(self, windows: tuple[str, str], panels: str, sums: str, more: str) -> None:
         """The windows of a unit by its panels."""
         f, item, width = self.f, str(self.itemsize), str(self.tiling.columns)
-        row = str(self.tiling.columns * self.itemsize)
         with self.loop("0", f["filters"], by=width) as first:
-            panel = self.udiv(first, width)
+            panel = self.gep(panels, self.mul(self.udiv(first, width), f["panel_size"]))
             columns = self.min(self.sub(f["filters"], first), width)
             columns = self.round_up(columns, str(self.tiling.lanes))
             matrices = (
                 (windows[0], self.mul(windows[1], item), item),
-                (self.gep(panels, self.mul(panel, f["panel_size"])), row, item),
-                (self.gep(sums, self.mul(panel, f["sums_rows"], width)), row, item),
+                (panel, str(self.tiling.columns * self.itemsize), item),
+                (self.gep(sums, first), self.mul(f["sums_width"], item), item),
             )
             rows = self.mul(f["block_channels"], f["taps"])
             call_multiply(self.e, self.llvm, matrices, (rows, columns, f["wide"]), more)
@@ -232,7 +233,6 @@ class _WeightGradient(WindowBuilder):
     def store_sums(self) -> None:
         """`storing`: the sums of all parts for some channels, transposed to weights."""
         head = "internal void @storing(ptr %context, i64 %begin, i64 %end)"
-        width = str(self.tiling.columns)
         with self.function(head, O0):
             self.load_fields()
             f = self.f
@@ -244,19 +244,14 @@ class _WeightGradient(WindowBuilder):
                 with self.loop("1", f["parts"]) as part:
                     other = self.gep(sums, self.mul(part, f["sums_size"]))
                     self.e.line(f"call void @add(ptr {sums}, ptr {other}, i64 {f['sums_size']})")
-                with self.loop("0", f["filters"], by=width) as first:
-                    row = self.add(self.mul(group, f["filters"]), first)
-                    start = self.mul(f["first_channel"], f["taps"])
-                    weights = self.gep(f["w"], self.add(self.mul(row, f["depth"]), start))
-                    panel = self.mul(self.udiv(first, width), f["sums_rows"], width)
-                    self.transpose(
-                        (self.gep(sums, panel), width),
-                        (weights, f["depth"]),
-                        (
-                            self.min(width, self.sub(f["filters"], first)),
-                            self.mul(f["block_channels"], f["taps"]),
-                        ),
-                    )
+                row = self.mul(group, f["filters"], f["depth"])
+                start = self.add(row, self.mul(f["first_channel"], f["taps"]))
+                rows = self.mul(f["block_channels"], f["taps"])
+                self.transpose(
+                    (sums, f["sums_width"]),
+                    (self.gep(f["w"], start), f["depth"]),
+                    (f["filters"], rows),
+                )
 
     def add_function(self) -> None:
         """`add`: sums += others."""
