@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol, cast
 
 FOLDER = Path(__file__).resolve().parent
 # In the order in which they are listed.
-SECTIONS = ("by_hand", "flow", "stop_gradient", "second_order", "models")
+SECTIONS = ("by_hand", "flow", "stop_gradient", "second_order", "memory", "models")
 BROKEN = FOLDER / "break_it"
 OURS, THEIRS = "import clew as torch\n", "import torch\n"
 

@@ -77,6 +77,49 @@ class progress(Generic[T]):
         self.words = words
 
 
+class _Kept:
+    """A tensor that autograd keeps, counted for as long as it does."""
+
+    def __init__(self, tensor: Any, meter: SavedMemory) -> None:
+        self.tensor, self.meter = tensor, meter
+        self.place = tensor.untyped_storage().data_ptr()
+        meter.add(self.place, tensor.untyped_storage().nbytes())
+
+    def __del__(self) -> None:
+        self.meter.remove(self.place)
+
+
+class SavedMemory:
+    """How many bytes autograd keeps for backward: now, and at most.
+
+    `pack` and `unpack` are for `saved_tensors_hooks`. Memory that several tensors share counts
+    once; that of the model's parameters, which is there anyway, does not count.
+    """
+
+    def __init__(self, parameters: Iterable[Any] = ()) -> None:
+        self.free = {each.untyped_storage().data_ptr() for each in parameters}
+        self.users: dict[int, list[int]] = {}
+        self.now = self.peak = 0
+
+    def pack(self, tensor: Any) -> _Kept:
+        return _Kept(tensor, self)
+
+    def unpack(self, kept: _Kept) -> Any:
+        return kept.tensor
+
+    def add(self, place: int, size: int) -> None:
+        users = self.users.setdefault(place, [0, 0 if place in self.free else size])
+        users[0] += 1
+        if users[0] == 1:
+            self.now += users[1]
+            self.peak = max(self.peak, self.now)
+
+    def remove(self, place: int) -> None:
+        self.users[place][0] -= 1
+        if not self.users[place][0]:
+            self.now -= self.users.pop(place)[1]
+
+
 # -- data ------------------------------------------------------------------------------------------
 
 

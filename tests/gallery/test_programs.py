@@ -21,27 +21,29 @@ NEEDS = {
     "gymnasium": {"dqn", "ppo", "reinforce"},
     "sklearn": {
         "moco", "byol", "simsiam", "vqvae", "distillation", "quantisation", "adversarial",
-        "curvature", "influence", "resnet", "vae", "diffusion",
+        "curvature", "influence", "resnet", "vae", "diffusion", "disk",
     },
 }  # fmt: skip
 SEEDS = (1, 2)  # beside 0
 # Figures that PyTorch has otherwise: an action that rounding tips over is another course of the
 # game; where gradients explode, so do differences of rounding; and what is still moving fast when
-# the training ends has moved by another bit.
+# the training ends has moved by another bit. Nor do two libraries take the same time.
 GAMES = {"dqn", "ppo", "reinforce"}
 UNSTABLE = {
     "largest norm, not clipped", "accuracy, not clipped", "accuracy, clipped",
     "+ initialisation: accuracy", "residual: loss at the end", "residual: accuracy",
-    "plain: loss at the end", "plain: accuracy",
+    "plain: loss at the end", "plain: accuracy", "time without grad",
 }  # fmt: skip
-# What follows from choices of codes, each of which rounding may tip over: within two percent.
-CHOSEN = {"error / variance", "codes in use (perplexity)"}
+# What follows from choices of codes, each of which rounding may tip over, and from numbers of eight
+# bits: within two percent.
+ROUGH = {"error / variance", "codes in use (perplexity)", "bfloat16: loss"}
 # What counts samples: a few of them, of 500, may lie on the border.
 COUNTED = ("accuracy", "probe", "bits")
 # Of what PyTorch does not have.
 OURS_ALONE = {"curvature", "influence"}
 # What a program shows to be wrong, before it is repaired.
 SHOWN = {
+    "precision": {"fp16-underflow"},
     "exploding": {"bad-learning-rate.overshoots"},
     "vanishing": {"dead-relu"},
     "byol": {"target-not-detached"},
@@ -92,7 +94,7 @@ def test_a_program_shows_what_it_claims(entry: gallery.Entry, tmp_path: Path) ->
         theirs = gallery.load_for_pytorch(entry).main(True, 0, tmp_path)
         assert list(theirs) == list(figures)
         for name in theirs.keys() - UNSTABLE:
-            relative = 0.02 if name in CHOSEN else 2e-3
+            relative = 0.02 if name in ROUGH else 2e-3
             absolute = 0.01 if any(word in name for word in COUNTED) else 2e-6
             same = math.isclose(figures[name], theirs[name], rel_tol=relative, abs_tol=absolute)
             assert same, f"{name}: {figures[name]} with clew, {theirs[name]} with PyTorch"
