@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import clew
 from clew import gallery
 from clew.cli.main import main
 from clew.gallery import helper
@@ -85,6 +86,22 @@ def test_each_step_of_scratch_runs_by_itself(step: int, capsys: pytest.CaptureFi
 def test_scratch_runs_all_steps(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     assert main(["scratch", "--fast", "--out", str(tmp_path)]) == 0
     assert "every step agrees with the library" in capsys.readouterr().out
+
+
+# -- memory ----------------------------------------------------------------------------------------
+
+
+def test_saved_memory_counts_storages_once_and_while_they_are_kept() -> None:
+    x, w = clew.randn(10, requires_grad=True), clew.randn(10, requires_grad=True)
+    meter = helper.SavedMemory([w])
+    with clew.autograd.graph.saved_tensors_hooks(meter.pack, meter.unpack):
+        y = x.exp()  # keeps its result, which the product keeps, too
+        z = y[:5] * w[:5]  # and w, which is not counted
+    assert meter.now == meter.peak == 40
+    z.sum().backward()
+    del y, z
+    assert meter.now == 0
+    assert meter.peak == 40
 
 
 # -- pictures --------------------------------------------------------------------------------------

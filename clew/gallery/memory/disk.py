@@ -22,8 +22,9 @@ def places(model) -> set[int]:
 
 
 def worth_it(tensor, parameters: set[int]) -> bool:
-    """Whether a tensor is large, and no parameter, which is in memory anyway."""
-    return tensor.numel() >= LARGE and tensor.untyped_storage().data_ptr() not in parameters
+    """Whether a tensor is large, of real numbers, and no parameter, which is there anyway."""
+    large = tensor.is_floating_point() and tensor.numel() >= LARGE
+    return large and tensor.untyped_storage().data_ptr() not in parameters
 
 
 class OnDisk:
