@@ -1,7 +1,9 @@
 """What is held for backward: `memory_summary(loss)` says how many bytes, by whom, on which line."""
 
+import contextlib
 import gc
 import re
+import tracemalloc
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -83,6 +85,23 @@ def size_text(count: int) -> str:
         if count >= size:
             return f"{count / size:.1f} {unit}"
     return f"{count} B"
+
+
+@contextlib.contextmanager
+def counted_memory() -> Iterator[None]:
+    """Have Python count the memory of arrays, if it does not do so already."""
+    if tracemalloc.is_tracing():
+        yield
+        return
+    tracemalloc.start()
+    try:
+        yield
+    finally:
+        tracemalloc.stop()
+
+
+class MemoryBudgetError(RuntimeError):
+    """Something does not fit into the memory that it is given."""
 
 
 _UNITS = {

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 from clew.backend import dtypes
 from clew.compiler.capture import Capture
 from clew.compiler.checking import checked_replay
-from clew.compiler.memory_plan import MemoryBudgetError
 from clew.compiler.memory_report import MemoryCurve
 from clew.compiler.module import Compiled
 from clew.compiler.program import Mismatch
@@ -24,7 +23,7 @@ from clew.core.storage import INFERENCE
 from clew.core.tensor import Tensor
 from clew.errors import at_user_line
 from clew.forking import add_lock
-from clew.memory import size_text
+from clew.memory import MemoryBudgetError, size_text
 from clew.observer import active
 from clew.utils._pytree import tree_flatten
 

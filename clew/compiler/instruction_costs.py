@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import tracemalloc
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -36,25 +36,13 @@ from clew.core.tensor import Tensor
 from clew.interrupts import is_from_handler
 from clew.kernels.gemm.products import finish
 from clew.kernels.runtime.aligned_allocator import empty_cache
+from clew.memory import counted_memory
 
 # An instruction runs so often, unless it takes longer than this.
 _RUNS, _LONG = 5, 0.02
 # With more bytes than this, kernels have buffers that count, and pages are small beside them.
 _LARGE = 2 << 20
 _CLEAR_REFS, _STATUS = Path("/proc/self/clear_refs"), Path("/proc/self/status")
-
-
-@contextlib.contextmanager
-def counted_memory() -> Iterator[None]:
-    """Have Python count the memory of arrays."""
-    if tracemalloc.is_tracing():
-        yield
-        return
-    tracemalloc.start()
-    try:
-        yield
-    finally:
-        tracemalloc.stop()
 
 
 class Meter:

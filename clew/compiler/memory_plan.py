@@ -31,7 +31,7 @@ from clew.compiler.passes.recomputation import again_until, is_step, problem_of,
 from clew.compiler.program import Program, taken_gradients
 from clew.core.tensor import Tensor
 from clew.kernels.numpy.strides import owner_of
-from clew.memory import NO_LIMIT, size_text
+from clew.memory import NO_LIMIT, MemoryBudgetError, size_text
 
 # What Python needs for an array besides its elements, and for a call.
 _PER_BLOCK, _PER_CALL = 192, 32 << 10
@@ -39,10 +39,6 @@ _PER_BLOCK, _PER_CALL = 192, 32 << 10
 _ATTEMPTS = 6
 # The least memory is told to this part of it.
 _PRECISION = 0.01
-
-
-class MemoryBudgetError(RuntimeError):
-    """A compiled function does not fit into the memory that it is given."""
 
 
 class MemoryPlan(NamedTuple):

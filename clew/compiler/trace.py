@@ -16,11 +16,10 @@ from clew.backend import dtypes
 from clew.backend import random as streams
 from clew.compiler.capture import Capture
 from clew.compiler.graph import CALL, GRAD, INPUT, STATE, Graph, Instruction, Value
-from clew.compiler.instruction_costs import Meter, counted_memory
+from clew.compiler.instruction_costs import Meter
 from clew.compiler.joint import Again, CompiledNode, Joint, capture_backward
 from clew.compiler.library_events import LibraryEvents
 from clew.compiler.memory_plan import (
-    MemoryBudgetError,
     MemoryPlan,
     Planner,
     results_with_graph,
@@ -40,6 +39,7 @@ from clew.core.storage import INFERENCE, Storage, next_sequence_number
 from clew.core.tensor import Tensor
 from clew.interrupts import is_from_handler, run_to_end, uninterrupted
 from clew.kernels.gemm.products import finish
+from clew.memory import MemoryBudgetError, counted_memory
 from clew.nn.parameter import Parameter
 from clew.source import user_where
 from clew.utils._pytree import tree_flatten, tree_map, tree_unflatten

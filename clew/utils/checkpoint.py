@@ -21,8 +21,11 @@ from clew.core.interception import is_capturing
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.interrupts import uninterrupted
+from clew.memory import parsed_size
+from clew.nn.modules.module import Module
 from clew.utils.checkpoint_errors import CheckpointError
 from clew.utils.checkpoint_frames import Frame, GraphExecGroup, stream_at
+from clew.utils.checkpoint_plan import CheckpointPlan, planned
 from clew.utils.selective_checkpoint import (
     SAC_IGNORED_OPS,
     CheckpointPolicy,
@@ -45,6 +48,7 @@ __all__ = [
     "detach_variable",
     "get_device_states",
     "noop_context_fn",
+    "plan",
     "set_checkpoint_debug_enabled",
     "set_checkpoint_early_stop",
     "set_device_states",
@@ -329,6 +333,39 @@ def checkpoint_sequential(
             preserve_rng_state=preserve_rng_state,
         )  # fmt: skip
     return run(last, len(steps))(input)
+
+
+def plan(
+    model: Module,
+    sample: Any,
+    budget: int | float | str,
+    *,
+    loss: Callable[[Any], Tensor] | None = None,
+) -> CheckpointPlan:
+    """Choose the modules to checkpoint, so that forward and backward fit into a budget.
+
+    The model runs on the sample a few times. The items of its Sequentials and ModuleLists (of a
+    Sequential also several in a row as one) are checkpointed where that frees the most memory for
+    the time that it costs, and the choice is measured. Gradients, buffers and the random stream are
+    left as they were. A RuntimeError names the least memory where the budget is too small.
+
+    Args:
+        model: the model
+        sample: its argument; a tuple of arguments, or a dict of keyword arguments
+        budget: bytes, or a text such as "2 GiB": parameters, their gradients, the sample and all
+            that a step computes, without the optimizer
+        loss: gives the loss from the model's result; the sum of what it returns, if left out
+
+    Example:
+        >>> from clew.utils.checkpoint import plan
+        >>> model = nn.Sequential(*[nn.Sequential(nn.Linear(8, 8), nn.Tanh()) for _ in range(3)])
+        >>> found = plan(model, clew.ones(4, 8), "1 GiB")
+        >>> with found:
+        ...     model(clew.ones(4, 8)).sum().backward()
+        >>> found.modules
+        []
+    """
+    return planned(model, sample, parsed_size(budget), loss, checkpoint)
 
 
 def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:

@@ -17,8 +17,7 @@ import clew
 from clew import nn
 from clew.compiler.memory.eviction import cheapest, smallest
 from clew.compiler.memory.schedule import Problem, Step, peak, profile, seconds_of
-from clew.compiler.memory_plan import MemoryBudgetError
-from clew.memory import NO_LIMIT, parsed_size
+from clew.memory import NO_LIMIT, MemoryBudgetError, parsed_size
 from tests.compiler.test_compile import bits
 
 # -- schedules -------------------------------------------------------------------------------------
