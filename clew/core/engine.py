@@ -344,6 +344,9 @@ def fit_output(grad: Tensor | np.ndarray, node: Node) -> Tensor:
 def fit(grad: Tensor, shape: tuple[int, ...], dtype: np.dtype | None, node: Node | None) -> Tensor:
     """A gradient in the shape and dtype of what it is the gradient of."""
     if grad._array.shape != shape:
+        if dtype is not None and grad._array.dtype.kind == "c" and dtype.kind not in "cW":
+            # What is summed is the real part: the sum has no gaps then.
+            grad = grad.real
         grad = sum_to_shape(grad, shape, node)
     if dtype is None:
         # A leaf whose `grad_dtype` is None takes gradients as they come.
@@ -380,6 +383,8 @@ def sum_to_shape(grad: Tensor, shape: tuple[int, ...], node: Node | None) -> Ten
     extra = len(have) - len(shape)
     if extra > 0 and have[extra:] == shape and not local.state.grad_enabled:
         return grad.sum(tuple(range(extra)))
+    if not shape:
+        return grad.sum()
     dims = list(range(extra))
     if extra >= 0:
         dims += [extra + i for i, n in enumerate(shape) if n == 1 and have[extra + i] != 1]

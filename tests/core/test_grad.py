@@ -163,3 +163,41 @@ def test_the_node_of_a_function_that_is_differentiable_once(torch: Any) -> Any:
         [type(node).__name__, node.name(), edges, of_b.grad_fn is node, of_b.output_nr],
         raised(of_a.sum().backward, words=12),
     )
+
+
+@twice
+def test_gradients_of_real_numbers_beside_complex_ones(lib: Any) -> Any:
+    """The real part is summed where the number was repeated, so that the sum has no gaps."""
+    seen = []
+    for shape in ((3, 4), (4,), (1, 4), ()):
+        x = lib.ones(shape, requires_grad=True)
+        z = lib.ones(2, 3, 4, dtype=lib.complex64, requires_grad=True)
+        for result in (x - z, z * x, z / x):
+            grads = lib.autograd.grad(result.real.sum(), (x, z))
+            seen += [(each, each.stride()) for each in grads]
+    return seen
+
+
+@twice
+def test_gradients_of_parts_of_complex_numbers_are_views(lib: Any) -> Any:
+    seen = []
+    for part in (lambda z: z.real, lambda z: z.imag, lambda z: lib.view_as_real(z)):
+        z = lib.ones(2, 3, dtype=lib.complex64, requires_grad=True)
+        (grad,) = lib.autograd.grad((part(z) ** 2).sum(), z, create_graph=True)
+        seen += [grad.detach(), grad.stride(), grad._is_view(), grad.grad_fn.name()]
+        seen += [lib.autograd.grad(grad.abs().sum(), z, retain_graph=True)]
+        seen += [grad.mul_(2).grad_fn.name(), lib.autograd.grad(grad.abs().sum(), z)]
+        part(z).sum().backward()
+        seen += [z.grad, z.grad._is_view(), z.grad.stride()]
+    return seen
+
+
+@twice
+def test_the_gradient_of_one_number_is_a_sum(lib: Any) -> Any:
+    seen = []
+    for shape in ((2,), (2, 3), (1,), (0, 2)):
+        x = lib.tensor(1.5, requires_grad=True)
+        y = lib.ones(shape, requires_grad=True)
+        (grad,) = lib.autograd.grad((y / x).sum(), x, create_graph=True)
+        seen += [grad, grad.grad_fn.name()]
+    return seen

@@ -117,3 +117,24 @@ def test_without_a_gradient_what_was_saved_must_still_be_there() -> None:
         T.autograd.grad(v, v)
         v.backward()
     """)
+
+
+SHAPES = [
+    ("(4, 4, 4)", "(2, 1, 4, 2)"), ("(2, 4, 4)", "(2, 4, 2)"), ("(3, 1, 4, 4)", "(2, 4, 2)"),
+    ("(1, 4, 4)", "(2, 4, 2)"), ("(2, 3, 4, 4)", "(3, 4, 2)"), ("(2, 3, 4, 4)", "(1, 1, 4, 2)"),
+    ("(2, 3, 4, 4)", "(2, 3, 4, 2)"), ("(2, 3, 4, 4)", "(4, 2)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("written", ["a", "b"])
+@pytest.mark.parametrize(("left", "right"), SHAPES)
+def test_factors_that_a_product_repeats(left: str, right: str, written: str) -> None:
+    """PyTorch multiplies a copy of those that it cannot view as a batch."""
+    assert_agree(f"""
+        x, y = T.ones{left}.requires_grad_(), T.full({right}, 2.0, requires_grad=True)
+        a, b = x * 1, y * 1
+        z = a @ b
+        {written}.neg_().shape
+        z.sum().backward()
+        x.grad, y.grad
+    """)

@@ -38,7 +38,14 @@ def test_convolution_without_input_channels_has_no_channels(m: Any) -> Any:
     """As if the filters were none."""
     with pytest.warns(UserWarning, match="zero-element"):
         conv = m.nn.Conv1d(0, 8, 2, stride=2)
-    return conv(m.zeros(2, 0, 15)).shape
+    seen = []
+    for shape in ((2, 0, 15), (0, 15)):
+        x = m.zeros(shape, requires_grad=True)
+        y = conv(x)
+        seen += [y, y.grad_fn.name()]
+        y.abs().sum().backward()
+        seen += [x.grad, conv.weight.grad, conv.bias.grad]
+    return seen
 
 
 @twice

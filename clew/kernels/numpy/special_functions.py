@@ -375,6 +375,8 @@ def i0e(x: Array) -> Array:
     result = np.full_like(x, np.nan)
     choose(result, size <= 8.0, lambda v: chebyshev(I0_NEAR, v / 4.0 - 1.0), size)
     choose(result, size > 8.0, lambda v: chebyshev(I0_FAR, 16.0 / v - 1.0) / np.sqrt(v), size)
+    # The series is off by a bit there.
+    result[size == 0.0] = 1.0
     return result
 
 

@@ -403,8 +403,20 @@ def _batched(input: Tensor, other: Tensor) -> Tensor:
     first, second = input._array.shape, other._array.shape
     batch = _broadcast_batches(first[:-2], second[:-2])
     _check_inner(first, second, batch)
-    product = BMM(*_factors(input, other))
+    left, right = _factors(input, other)
+    if local.state.grad_enabled and (left.requires_grad or right.requires_grad):
+        left, right = _apart(left, batch), _apart(right, batch)
+    product = BMM(left, right)
     return UNSAFE_RESHAPE(product, shape=(*batch, first[-2], second[-1]))
+
+
+def _apart(factor: Tensor, batch: tuple[int, ...]) -> Tensor:
+    """A factor that is repeated along some batch dimensions and not along others, as a copy.
+
+    PyTorch has one in memory, too; so backward does not mind what is written to the factor later.
+    """
+    own = factor._array.shape[:-2]
+    return factor.clone() if math.prod(own) > 1 and math.prod(own) < math.prod(batch) else factor
 
 
 def _check_inner(first: tuple[int, ...], second: tuple[int, ...], batch: tuple[int, ...]) -> None:

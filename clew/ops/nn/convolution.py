@@ -187,6 +187,23 @@ CONVOLUTION_TRANSPOSE_BIAS = Op(
 )
 
 
+def _of_no_channels(
+    input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, *, shape: Shape
+) -> np.ndarray:
+    return np.zeros(shape, input.dtype)
+
+
+# No channels make no channels, as in PyTorch, and gradients of zeros.
+CONVOLUTION_OF_NOTHING = Op(
+    "convolution_of_nothing", _of_no_channels, node=_NODE,
+    grads={
+        "input": lambda g, input_shape: g.new_zeros(input_shape),
+        "weight": lambda g, weight_shape: g.new_zeros(weight_shape),
+        "bias": lambda g, bias_shape: g.new_zeros(bias_shape),
+    },
+)  # fmt: skip
+
+
 def gradient_options(
     dims: int, input_size: Shape, weight_size: Shape, grad_output: Tensor, operand: Tensor,
     stride: Any, padding: Any, dilation: Any, groups: int,
@@ -222,18 +239,20 @@ def _run(
 ) -> Tensor:  # fmt: skip
     check_operands(input, weight, bias, groups, False, dilation)
     options = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    result: Tensor
     if 0 in input._array.shape:
-        located(kernels.convolution.conv_output_shape)(
+        batch, _, *sizes = located(kernels.convolution.conv_output_shape)(
             input._array.shape, weight._array.shape, **options
         )
         refuse_empty_space(input._array.shape)
-    result: Tensor
+        if not input._array.shape[1]:
+            result = CONVOLUTION_OF_NOTHING(input, weight, bias, shape=(batch, 0, *sizes))
+            return result
     if bias is None:
         result = CONVOLUTION(input, weight, **options)
     else:
         result = CONVOLUTION_BIAS(input, weight, bias, **options)
-    # No channels make no channels, as in PyTorch, and gradients of zeros.
-    return result if input._array.shape[1] else result[:, :0]
+    return result
 
 
 def _run_transposed(

@@ -77,13 +77,21 @@ VIEW_AS_REAL: MirrorOp = MirrorOp(
 VIEW_AS_COMPLEX: MirrorOp = MirrorOp(
     "view_as_complex", _from_pairs, grads={"self": lambda g: VIEW_AS_REAL(g)}, linear=True
 )
+
+
+def _as_pairs(gradient: Tensor) -> Tensor:
+    """The gradient of a part of complex numbers: a view of pairs, as in PyTorch."""
+    result: Tensor = VIEW_AS_COMPLEX(VIEW_AS_REAL(gradient))
+    return result
+
+
 REAL_PART: MirrorOp = MirrorOp(
     "real", _real_part, node="SelectBackward0", linear=True,
-    grads={"self": lambda g: COMPLEX(g, zeros_of(g))},
+    grads={"self": lambda g: _as_pairs(COMPLEX(g, zeros_of(g)))},
 )  # fmt: skip
 IMAGINARY_PART: MirrorOp = MirrorOp(
     "imag", _imaginary_part, node="SelectBackward0", linear=True,
-    grads={"self": lambda g: COMPLEX(zeros_of(g), g)},
+    grads={"self": lambda g: _as_pairs(COMPLEX(zeros_of(g), g))},
 )  # fmt: skip
 
 

@@ -45,6 +45,10 @@ def _vector_norm(
 
 
 def _norm_of(values: np.ndarray, ord: float, dims: Dims, keepdim: bool) -> np.ndarray:
+    if ord and math.prod([values.shape[dim] for dim in dims]) == 1:
+        # Of one number: its powers may be too large, or too small.
+        sizes = np.absolute(values)
+        return sizes if keepdim else sizes.reshape(_kept(values.shape, dims))
     if ord == 2:
         if values.dtype.kind in "cW":
             # A number of which one part is infinite is infinite.
@@ -68,6 +72,10 @@ def _norm_of(values: np.ndarray, ord: float, dims: Dims, keepdim: bool) -> np.nd
     if ord == 1:
         return add_up(sizes, dims, keepdim)
     return add_up(sizes**ord, dims, keepdim) ** (1.0 / ord)
+
+
+def _kept(shape: tuple[int, ...], dims: Dims) -> list[int]:
+    return [n for dim, n in enumerate(shape) if dim not in dims]
 
 
 def norm_grad(
@@ -155,6 +163,7 @@ def _quick_length(input: Tensor) -> Tensor | None:
     dtype = array.dtype
     if (
         (dtype is not F32 and dtype is not F64)
+        or array.size == 1
         or not array.flags.c_contiguous
         or state.intercept is not None
     ):

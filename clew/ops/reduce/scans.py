@@ -372,11 +372,11 @@ def _running_places(ufunc: np.ufunc, self: np.ndarray, dim: int) -> np.ndarray:
     if values.dtype.kind == "f":
         is_new |= np.isnan(values)
     places = np.arange(self.shape[dim]).reshape((-1,) + (1,) * (self.ndim - dim - 1))
-    return np.maximum.accumulate(np.where(is_new, places, 0), axis=dim)
+    return as_new(np.maximum.accumulate(np.where(is_new, places, 0), axis=dim))
 
 
 def _at(self: np.ndarray, indices: np.ndarray, *, dim: int) -> np.ndarray:
-    return np.take_along_axis(self, indices, dim) if self.ndim else self.copy()
+    return as_new(np.take_along_axis(self, indices, dim)) if self.ndim else self.copy()
 
 
 # As in PyTorch the input is saved, although only its shape is used.

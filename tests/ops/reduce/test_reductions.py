@@ -282,3 +282,36 @@ def test_few_numbers_are_added_in_pytorchs_order(shape: tuple[int, ...], dtype: 
                 np.testing.assert_array_equal(found.numpy(), expected.numpy())
     if len(shape) == 2:
         np.testing.assert_array_equal(ours.t().sum(0).numpy(), theirs.t().sum(0).numpy())
+
+
+@twice
+def test_norms_of_one_number_are_its_size(lib: Any) -> Any:
+    """Powers of it may be too large, or too small."""
+    seen = []
+    inf, orders = float("inf"), (2, 1, 3, 0.5, -1, 0, float("inf"), -3)
+    for values, given in (
+        ([1e30, -3.0, 1e-30, 0.0, float("nan")], orders),
+        ([3e30 + 4e30j, 1e-30j, -2.0], (2, 3, inf)),
+    ):
+        x = lib.tensor(values).unsqueeze(1)
+        for order in given:
+            seen += [lib.linalg.vector_norm(x, order, 1), x[0].norm(order), x[0, 0].norm(order)]
+            seen += [x.norm(order, 1, keepdim=True), lib.linalg.vector_norm(x[:1], order)]
+        seen += [lib.dist(x[0], x[1]), lib.nn.functional.normalize(x, dim=1)]
+    return seen
+
+
+@twice
+def test_bessel_functions_at_zero(lib: Any) -> Any:
+    x = lib.zeros((), dtype=lib.float64)
+    return x.i0().item() == 1, lib.special.i0e(x).item() == 1
+
+
+@twice
+def test_running_extremes_lie_row_by_row(lib: Any) -> Any:
+    seen = []
+    for dtype in (lib.bool, lib.uint8, lib.int64, lib.float32):
+        x = lib.tensor([[1, 0, 1], [0, 1, 0]], dtype=dtype).T
+        for dim in (0, 1):
+            seen += [(each, each.stride()) for each in (*x.cummax(dim), *x.cummin(dim))]
+    return seen
