@@ -350,6 +350,11 @@ def retain_grad(self: Tensor) -> None:
         >>> y.grad
         tensor(2.)
     """
+    view = self._view
+    is_leaf = view is not None and view.kind is not None and self._node is None
+    if _retains_grad(self) or (is_leaf and self.requires_grad):
+        # Also where the view has lost its history since.
+        return
     if live_edge(self) is None:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     if inside_transform():

@@ -282,6 +282,8 @@ def keep_apart(target: Tensor, *others: Any) -> None:
             is_same_memory(target._array, other._array)
             or partly_overlap(target._array, other._array)
         ):
+            if repeats_memory(target._array):
+                raise errors.overlapping_write()
             raise errors.partial_overlap()
 
 

@@ -274,3 +274,15 @@ def test_parameters_of_inference_tensors(lib: Any) -> Any:
     seen = [raised(lib.nn.Parameter, each) for each in (made, made.detach(), made.data)]
     fixed = lib.nn.Parameter(made, requires_grad=False)
     return [seen, inside.requires_grad, fixed.requires_grad, raised(lib.logcumsumexp, made, 3)]
+
+
+@twice
+def test_expanded_tensors_that_are_their_own_source(lib: Any) -> Any:
+    x = lib.ones(2).expand(2, 2)
+    index = lib.tensor([1, 0])
+    places = lib.zeros(2, 2, dtype=lib.int64)
+    return [
+        raised(x.index_copy_, 0, index, x), raised(x.index_add_, 0, index, x),
+        raised(x.scatter_, 0, places, x), raised(x.scatter_add_, 0, places, x),
+        raised(x.index_copy_, 0, index, lib.ones(2, 2)), x.tolist(),
+    ]  # fmt: skip

@@ -195,3 +195,15 @@ def test_bases_that_require_grad_after_their_views_changed(made: str, call: str)
         v.sum().backward()
         b.grad
     """)
+
+
+@pytest.mark.parametrize("kind", LOST)
+def test_gradients_that_are_retained_already(kind: str) -> None:
+    assert_agree(f"""
+        b = T.arange(4.0) * T.ones(4, requires_grad=True)
+        {LOST[kind]}
+        v.retain_grad()
+        with T.no_grad(): b.mul_(2)
+        v.retain_grad()
+        v.retains_grad
+    """)

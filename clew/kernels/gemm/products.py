@@ -90,7 +90,7 @@ def _outer(a: Array, b: Array) -> Array:
     """A column times a row; a number times either is added to 0, as in PyTorch: never -0."""
     products = np.multiply(a, b, order="C")
     if a.size == 1 or b.size == 1:
-        products += 0
+        products += products.dtype.type(0)
     return products
 
 

@@ -323,3 +323,21 @@ def test_tensordot_of_numbers(lib: Any) -> Any:
     number, vector = lib.tensor(2.0), lib.ones(3)
     pairs = ((number, number), (number, vector), (vector, number))
     return [lib.tensordot(a, b, 0) for a, b in pairs], lib.tensordot(vector, vector, 1)
+
+
+@twice
+def test_products_without_elements(lib: Any) -> Any:
+    """Bools have no products, but where there is nothing to multiply they have the shape of one."""
+    shapes = [
+        ((1, 1), (1, 0)),
+        ((0, 1), (1, 1)),
+        ((2, 0), (0, 3)),
+        ((3, 0), (0,)),
+        ((2, 3, 0),) * 2,
+    ]
+    seen = []
+    for dtype in (lib.bool, lib.int32, lib.float32):
+        for left, right in shapes:
+            a, b = lib.ones(left, dtype=dtype), lib.ones(right, dtype=dtype)
+            seen.append(a @ (b.mT if len(right) == 3 else b))
+    return seen
