@@ -74,8 +74,9 @@ def main(fast: bool, seed: int, out: Path) -> dict[str, float]:
     largest = top.values[0].item()
     nodes, weights = density
     grid = torch.linspace(-0.2 * largest, 1.1 * largest, 300)
+    drawn = density.at(grid, 0.01 * largest).clamp(min=1e-8)
     helper.chart(
-        out / "curvature.svg", {"density": density.at(grid, 0.01 * largest).tolist()},
+        out / "curvature.svg", {"density": drawn.tolist()},
         f"The spectrum of a Hessian of {hessian.shape[0]:,} × {hessian.shape[0]:,}", "eigenvalue",
         "density", log=True, start=grid[0].item(), step=(grid[1] - grid[0]).item(),
     )  # fmt: skip
