@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from clew.kernels.codegen.ufunc import over_rows
+from clew.kernels.codegen.ufunc import elementwise, over_rows
 from clew.kernels.numpy.special_functions import digamma
 
 Array = np.ndarray
@@ -72,13 +72,20 @@ def _gamma_block(alpha: Array, x: Array) -> Array:
 
 def _gamma_series(alpha: Array, x: Array) -> Array:
     """Term by term from P(α, x) = x^α e^-x Σ x^n / Γ(α + n + 1)."""
-    log_x = np.log(x)
-    term, mean = x / alpha, digamma(alpha) + 1.0 / alpha
-    total = term * (mean - log_x)
+    mean = digamma(alpha) + 1.0 / alpha
+    result: Array = _GAMMA_SERIES.specialize(x)(alpha, x, mean - np.log(x))
+    return result
+
+
+@elementwise("gamma_series", 3, cost=200)
+def _GAMMA_SERIES(alpha: Any, x: Any, offset: Any) -> Any:
+    term = x / alpha
+    total = term * offset
     for n in range(1, SERIES_TERMS):
-        term = term * (x / (alpha + n))
-        mean = mean + 1.0 / (alpha + n)
-        total = total + term * (mean - log_x)
+        share = 1.0 / (alpha + float(n))
+        term = term * (x * share)
+        offset = offset + share
+        total = total + term * offset
     return total
 
 
