@@ -189,6 +189,7 @@ def unary_row(
     kinks: str = "",
     non_differentiable: str = "",
     placement: Placement = laid_out,
+    kind: type[Row] = Row,
     doc: str = "",
     example: str = "",
 ) -> Callable[[Tensor], Tensor]:
@@ -199,7 +200,7 @@ def unary_row(
     says what it computes and `example` shows it: the docstrings are made of these. `torch_kernel`
     is PyTorch's name in the error for a dtype that is not taken.
     """
-    op = Row(
+    op = kind(
         name, forward, inputs=("self",), grads={"self": grad} if grad else None, rule=rule,
         takes=takes, torch_kernel=torch_kernel, refusals=refusals, takes_halves=takes_halves,
         node=node, bare=bare, kinks=kinks, non_differentiable=non_differentiable,

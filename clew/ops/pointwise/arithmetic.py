@@ -20,6 +20,7 @@ from clew.core.op import OPS
 from clew.core.overrides import first_met, unseen
 from clew.core.public import FUNCTIONS, methods, public
 from clew.core.tensor import Tensor
+from clew.kernels.compiled.threaded_ufuncs import threaded
 from clew.kernels.numpy.arrays import redo_single_elements, rounded, widened
 from clew.kernels.numpy.conversion import converted
 from clew.ops.define import out_checks
@@ -315,9 +316,21 @@ MUL_NUMBER.numbers = ("other",)
 
 # -- one operand -----------------------------------------------------------------------------
 
+
+class Negative(Row):
+    """Of complex numbers both parts are negated as floats, for which there is a kernel."""
+
+    def compute(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> np.ndarray:
+        array = inputs[0]._array
+        if array.dtype.kind != "c" or not array.ndim or not array.flags.c_contiguous:
+            return super().compute(inputs, params)
+        parts = np.asarray(threaded(np.negative, array.view(array.real.dtype)))
+        return parts.view(array.dtype)
+
+
 neg = unary_row(
     "neg", np.negative, lambda g: -g, aliases=("negative",), bare=True, takes="ihfc",
-    out_text=SAME_OUT,
+    out_text=SAME_OUT, kind=Negative,
     refusals={"b": RuntimeError(
         "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
         "invert a mask, use the `~` or `logical_not()` operator instead."
