@@ -41,6 +41,10 @@ def _argsort(self: np.ndarray, *, dim: int, descending: bool, stable: bool = Tru
     if not self.ndim:
         return np.zeros((), np.int64)
     values = orderable(self)
+    if not stable and values.dtype.kind in "iu" and self.shape[dim] > _INSERTED:
+        # Integers are often equal.
+        arranged = _arranged(values, dim, descending, compiled.introsort.SORT)
+        return in_memory_as(self, arranged)
     found = kernels.argsort.argsort(values, dim, descending)
     if found is None:
         found = _order_along(values, dim, descending)
