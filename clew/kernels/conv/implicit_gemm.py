@@ -119,17 +119,22 @@ def transpose_module(llvm: str) -> str:
         f = c.load_context(*_TRANSPOSE_FIELDS)
         whole = c.sub(f["filters"], "1", c.ceil_div(str(lanes), f["taps"]))
         whole = c.max(whole, "0")
-        for begin, end, width in (("0", whole, lanes), (whole, f["filters"], 1)):
-            kind = f"<{width} x {llvm}>" if width > 1 else llvm
-            with c.loop(begin, end) as number, c.loop("%begin", "%end") as channel:
-                group, within = c.udiv(channel, f["channels"]), c.urem(channel, f["channels"])
-                row = c.add(c.mul(group, f["filters"]), number)
-                source = c.add(c.mul(row, f["channels"]), within)
-                target = c.add(c.mul(channel, f["filters"]), number)
-                source = c.gep(f["w"], c.mul(source, f["taps"]))
-                target = c.gep(f["transposed"], c.mul(target, f["taps"]))
-                with c.loop("0", f["taps"], by=width) as tap:
-                    c.store(c.load(c.gep(source, tap), kind), c.gep(target, tap), kind)
+        last = c.ceil_div("%end", f["channels"])
+        with c.loop(c.udiv("%begin", f["channels"]), last) as group:
+            first = c.mul(group, f["channels"])
+            begin = c.max(first, "%begin")
+            end = c.min(c.add(first, f["channels"]), "%end")
+            # The first window of the group, less the channels of the groups before.
+            origin = c.sub(c.mul(first, f["filters"]), first)
+            for top, bottom, width in (("0", whole, lanes), (whole, f["filters"], 1)):
+                kind = f"<{width} x {llvm}>" if width > 1 else llvm
+                with c.loop(top, bottom) as number, c.loop(begin, end) as channel:
+                    source = c.add(origin, c.mul(number, f["channels"]), channel)
+                    target = c.add(c.mul(channel, f["filters"]), number)
+                    source = c.gep(f["w"], c.mul(source, f["taps"]))
+                    target = c.gep(f["transposed"], c.mul(target, f["taps"]))
+                    with c.loop("0", f["taps"], by=width) as tap:
+                        c.store(c.load(c.gep(source, tap), kind), c.gep(target, tap), kind)
     end_module(c.e, "transpose")
     return c.e.text()
 
