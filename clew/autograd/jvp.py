@@ -1,8 +1,9 @@
 """The Jacobian-vector product of an op: the tangents of its outputs, from its definition.
 
 For elementwise operations the gradient formula, applied to the tangent, is the answer; linear ones
-are applied to the tangents; multilinear ones to one tangent at a time. For all others the gradient,
-which is linear in its cotangent, is transposed.
+are applied to the tangents; multilinear ones to one tangent at a time, and so are affine ones, with
+nothing added but the tangent of what is. For all others the gradient, which is linear in its
+cotangent, is transposed.
 """
 
 from __future__ import annotations
@@ -56,7 +57,11 @@ def _tangents_of_outputs(
     if op.linear:
         return _linear(op, plain, tangents, params, outs)
     if op.multilinear:
-        return [_multilinear(op, plain, tangents, params, outs[0])]
+        return [_multilinear(op, plain, tangents, params)]
+    if op.affine is not None:
+        added = op.inputs.index(op.affine)
+        if any(t is not None for index, t in enumerate(tangents) if index != added):
+            return [_affine(op, plain, tangents, params, added)]
     return _transposed(op, plain, tangents, params, outs)
 
 
@@ -151,12 +156,27 @@ def _linear(
 
 
 def _multilinear(
-    op: Op, inputs: tuple[Any, ...], tangents: Sequence[Any], params: dict[str, Any], out: Tensor
+    op: Op, inputs: tuple[Any, ...], tangents: Sequence[Any], params: dict[str, Any]
 ) -> Tensor | None:
     terms = []
     for index, tangent in enumerate(tangents):
         if tangent is not None:
             moved = (*inputs[:index], tangent, *inputs[index + 1 :])
+            terms.append(op(*moved, **params))
+    return _sum(terms)
+
+
+def _affine(
+    op: Op, inputs: tuple[Any, ...], tangents: Sequence[Any], params: dict[str, Any], added: int
+) -> Tensor | None:
+    """What is added has its tangent in the first term, and is zero in the others."""
+    zero = wrap(np.zeros_like(inputs[added]._array))
+    first = zero if tangents[added] is None else tangents[added]
+    terms: list[Tensor] = []
+    for index, tangent in enumerate(tangents):
+        if tangent is not None and index != added:
+            moved = [*inputs[:index], tangent, *inputs[index + 1 :]]
+            moved[added] = zero if terms else first
             terms.append(op(*moved, **params))
     return _sum(terms)
 

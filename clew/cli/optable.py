@@ -104,4 +104,6 @@ def _forward(op: Op) -> str:
         return "elementwise"
     if op.linear:
         return "linear"
+    if op.affine is not None:
+        return "affine"
     return "multilinear" if op.multilinear else "transposed"

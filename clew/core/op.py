@@ -122,6 +122,7 @@ class Op:
         node: str | None = None,
         linear: bool = False,
         multilinear: bool = False,
+        affine: str | None = None,
         bare: bool = False,
         deferred: tuple[str, str, Formula] | None = None,
         grad_is_view: bool = False,
@@ -136,6 +137,8 @@ class Op:
         self.outputs = outputs  # the number of outputs; 0 when it depends on the input
         self.linear = linear
         self.multilinear = multilinear
+        # The input that is added to a map which is multilinear in all others.
+        self.affine = affine
         # The formulas use nothing but operators, so they hold for bare arrays as they stand.
         self.bare = bare
         # (input, other input, formula): another formula for the input's gradient, for bare arrays.

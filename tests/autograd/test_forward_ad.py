@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -381,3 +382,40 @@ def test_batch_norm_of_running_statistics_with_tangents(torch: Any) -> Any:
             forward_ad.unpack_dual(plain).tangent,
             raised(torch.nn.functional.batch_norm, x, dual, var),
         )
+
+
+# An affine operation, and the shapes of what is added and of the factors.
+AFFINE = {
+    "addmm": (lambda torch, *given: torch.addmm(*given), (3,), (2, 4), (4, 3)),
+    "addmm scaled": (
+        lambda torch, *given: torch.addmm(*given, beta=0.5, alpha=-2), (2, 1), (2, 4), (4, 3),
+    ),
+    "addmv": (lambda torch, *given: torch.addmv(*given, alpha=3), (2,), (2, 4), (4,)),
+    "addr": (lambda torch, *given: torch.addr(*given, beta=2), (2, 3), (2,), (3,)),
+    "addbmm": (lambda torch, *given: torch.addbmm(*given), (2, 3), (5, 2, 4), (5, 4, 3)),
+    "baddbmm": (
+        lambda torch, *given: torch.baddbmm(*given, beta=0), (5, 2, 3), (5, 2, 4), (5, 4, 3),
+    ),
+    "conv": (
+        lambda torch, b, x, w: torch.nn.functional.conv1d(x, w, b), (2,), (1, 3, 6), (2, 3, 3),
+    ),
+    "conv transposed": (
+        lambda torch, b, x, w: torch.nn.functional.conv_transpose1d(x, w, b), (2,), (1, 3, 6),
+        (3, 2, 3),
+    ),
+}  # fmt: skip
+
+
+@twice
+def test_affine_operations_with_some_tangents(torch: Any) -> Any:
+    torch.manual_seed(0)
+    found = {}
+    for kind, name in itertools.product((torch.float64, torch.complex128), AFFINE):
+        function, *shapes = AFFINE[name]
+        values = [torch.randn(shape, dtype=kind) for shape in shapes]
+        tangents = [torch.randn(shape, dtype=kind) for shape in shapes]
+        for chosen in itertools.product([False, True], repeat=3):
+            pairs = zip(values, [t if c else None for t, c in zip(tangents, chosen)])
+            out = push(torch, lambda *duals, f=function: f(torch, *duals), *pairs)
+            found[f"{kind} {name} {chosen}"] = out
+    return found

@@ -114,7 +114,7 @@ def _baddbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number, alpha: 
 
 
 ADDMM = Op(
-    "addmm", _addmm, bare=True,
+    "addmm", _addmm, bare=True, affine="self",
     grads={
         "self": lambda g: g,
         "mat1": lambda g, mat2: times(g, conj(mat2).T),
@@ -123,7 +123,7 @@ ADDMM = Op(
     deferred=("mat2", "mat1", async_of_right),
 )  # fmt: skip
 ADDMM_SCALED = Op(
-    "addmm.scaled", _addmm_scaled, node="AddmmBackward0", bare=True,
+    "addmm.scaled", _addmm_scaled, node="AddmmBackward0", bare=True, affine="self",
     grads={
         "self": lambda g, beta: _scaled(g, beta),
         "mat1": lambda g, mat2, alpha: _scaled(times(g, conj(mat2).T), alpha),
@@ -136,6 +136,7 @@ ADDMV = Op(
     "addmv",
     lambda self, mat, vec, *, beta, alpha: _combined(self, _matrix_product(mat, vec), beta, alpha),
     bare=True,
+    affine="self",
     grads={
         "self": lambda g, beta: _scaled(g, beta),
         "mat": lambda g, vec, alpha: _scaled(g[:, None] * conj(vec), alpha),
@@ -143,7 +144,7 @@ ADDMV = Op(
     },
 )
 ADDR = Op(
-    "addr", _addr, bare=True,
+    "addr", _addr, bare=True, affine="self",
     grads={
         "self": lambda g, beta: _scaled(g, beta),
         "vec1": lambda g, vec2, alpha: _scaled(times(g, conj(vec2)), alpha),
@@ -155,8 +156,8 @@ _BATCH_GRADS: dict[str, Callable[..., Any]] = {
     "batch1": lambda g, batch2, alpha: _scaled(batch_times(g, transposed(batch2)), alpha),
     "batch2": lambda g, batch1, alpha: _scaled(batch_times(transposed(batch1), g), alpha),
 }
-ADDBMM = Op("addbmm", _addbmm, bare=True, grads=_BATCH_GRADS)
-BADDBMM = Op("baddbmm", _baddbmm, bare=True, grads=_BATCH_GRADS)
+ADDBMM = Op("addbmm", _addbmm, bare=True, affine="self", grads=_BATCH_GRADS)
+BADDBMM = Op("baddbmm", _baddbmm, bare=True, affine="self", grads=_BATCH_GRADS)
 
 # -- checks ------------------------------------------------------------------------------------
 

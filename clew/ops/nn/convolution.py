@@ -181,9 +181,11 @@ CONVOLUTION_WEIGHT = Op(
     multilinear=True,
 )  # fmt: skip
 # A bias makes the map affine: these two are apart because they are not multilinear.
-CONVOLUTION_BIAS = Op("convolution_bias", _convolution_bias, joint=_of_convolution, node=_NODE)
+CONVOLUTION_BIAS = Op(
+    "convolution_bias", _convolution_bias, joint=_of_convolution, node=_NODE, affine="bias"
+)
 CONVOLUTION_TRANSPOSE_BIAS = Op(
-    "convolution_transpose_bias", _transposed_bias, joint=_of_transposed, node=_NODE
+    "convolution_transpose_bias", _transposed_bias, joint=_of_transposed, node=_NODE, affine="bias"
 )
 
 
