@@ -37,6 +37,8 @@ from clew.memory import NO_LIMIT, MemoryBudgetError, size_text
 _PER_BLOCK, _PER_CALL = 192, 32 << 10
 # How often a plan is made with less memory, because its program needs more than the plan says.
 _ATTEMPTS = 6
+# How much more memory segments may need than their instructions, and how often they are cut.
+_TOLERATED, _TOLERATED_BYTES, _ROUNDS = 0.02, 1 << 20, 3
 # The least memory is told to this part of it.
 _PRECISION = 0.01
 
@@ -139,15 +141,10 @@ class Planner:
             program = Program(graph, cuts=cuts)
             needed = memory_of(program, self.resident)
             yield program, max(needed)
-            too_large = [
-                [each for each in item.members if each.kind != VIEW]
-                for item, nbytes in zip(program.items, needed, strict=True)
-                if nbytes > budget and isinstance(item, Segment)
-            ]
-            halves = {members[len(members) // 2] for members in too_large if len(members) > 1}
-            if max(needed) <= budget or halves <= cuts:
+            parts = _parts(program, needed, budget, 2)
+            if max(needed) <= budget or parts <= cuts:
                 return
-            cuts |= halves
+            cuts |= parts
 
     def _again(self, schedule: list[int]) -> dict[str, int]:
         instructions = [each for each in self.graph.instructions if is_step(each)]
@@ -171,6 +168,37 @@ def memory_of(program: Program, resident: int) -> list[int]:
     items = _with_pending(program.items)
     problem = _padded(problem_of(items, program.graph.results, taken, resident))
     return profile(problem, problem.once) or [resident]
+
+
+def _parts(program: Program, needed: list[int], limit: int, count: int) -> set[Instruction]:
+    """Where to cut the segments that need more than a limit into so many parts."""
+    found: set[Instruction] = set()
+    for item, nbytes in zip(program.items, needed, strict=True):
+        if nbytes > limit and isinstance(item, Segment):
+            members = [each for each in item.members if each.kind != VIEW]
+            found.update(members[len(members) * part // count] for part in range(1, count))
+            found.discard(members[0])
+    return found
+
+
+def lean_program(graph: Graph) -> Program:
+    """The program of a graph, with segments that need about as much memory as their instructions.
+
+    What a segment is given is freed at its end, and what it makes is there from its begin.
+    """
+    program = Program(graph)
+    steps = problem_of(graph.instructions, graph.results, taken_gradients(graph), 0)
+    least = max(profile(steps, steps.once), default=0)
+    limit = least + max(_TOLERATED_BYTES, int(_TOLERATED * least))
+    cuts: set[Instruction] = set()
+    for _ in range(_ROUNDS):
+        needed = memory_of(program, 0)
+        parts = _parts(program, needed, limit, 4)
+        if max(needed) <= limit or parts <= cuts:
+            break
+        cuts |= parts
+        program = Program(graph, cuts=cuts)
+    return program
 
 
 class _Wait:

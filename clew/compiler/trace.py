@@ -22,6 +22,7 @@ from clew.compiler.library_events import LibraryEvents
 from clew.compiler.memory_plan import (
     MemoryPlan,
     Planner,
+    lean_program,
     results_with_graph,
     too_little,
 )
@@ -71,7 +72,9 @@ class Trace:
         optimize(graph, overlap=memory is None)
         self.planner: Planner | None = None
         self.plan: MemoryPlan | None = None
-        self.program = Program(graph) if memory is None else self._planned(graph, tensors, memory)
+        self.program = (
+            lean_program(graph) if memory is None else self._planned(graph, tensors, memory)
+        )
         self.graph = graph = self.program.graph
         made = {each.root for each in outputs if each.kind == "made" and each.version >= 0}
         self.saved_results = [

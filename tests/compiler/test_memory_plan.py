@@ -261,6 +261,41 @@ def test_memory_that_was_overwritten_is_not_read_again() -> None:
     assert graph.instructions[written].inputs[0] not in after
 
 
+def pooled() -> nn.Module:
+    """Max pooling keeps what ReLU gives, so that nothing need keep what ReLU is given."""
+    return nn.Sequential(
+        nn.Conv2d(4, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(8, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "shape"), [(layers, (8192, 64)), (pooled, (16, 4, 64, 64))])
+def test_without_a_budget_captures_and_replays_need_no_more_than_eager(
+    make: Callable[[], nn.Module], shape: tuple[int, ...]
+) -> None:
+    model, x = make(), clew.randn(shape)
+
+    def step() -> None:
+        model.zero_grad()
+        model(x).square().mean().backward()
+
+    def growth(function: Callable[[], None]) -> int:
+        tracemalloc.start()
+        try:
+            function()
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    step()
+    eager, compiled = growth(step), clew.compile(step)
+    # Kernels are compiled by a first capture.
+    clew.compile(step)()
+    for _ in range(2):
+        assert growth(compiled) < eager + (2 << 20)
+    assert compiled.events[0].trace.replays == 1
+
+
 # -- what is said --------------------------------------------------------------------------------
 
 
