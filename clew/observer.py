@@ -181,6 +181,9 @@ class Observer:
     def checkpoint_recomputed(self, block: Any, index: int, tensor: Tensor) -> None:
         """The second run of a checkpointed block has made its tensor number `index` again."""
 
+    def compiled_function_called(self, name: str) -> None:
+        """A compiled function is called: it runs eagerly, because somebody watches."""
+
     def autocast_entered(self, region: Any) -> None:
         """`with autocast(...)`."""
 

@@ -89,9 +89,16 @@ class CompiledFunction(Compiled):
         self._lock = add_lock(self, "_lock", threading.Lock)
         _ALL.add(self)
 
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        return str(getattr(self.function, "__qualname__", type(self.function).__name__))
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         state = local.state
         if _must_be_eager(state) or Stance.now == "force_eager":
+            if active.observer is not None:
+                active.observer.compiled_function_called(self.name)
             return self.function(*args, **kwargs)
         tensors, key, roots = _signature(args, kwargs)
         reason = "the first call"
@@ -174,7 +181,7 @@ class CompiledFunction(Compiled):
         `detail` is "summary", "graph" (the instructions), "program" (the text that a replay runs),
         "kernels" (the expressions of fused kernels) or "llvm".
         """
-        name = getattr(self.function, "__qualname__", type(self.function).__name__)
+        name = self.name
         return explained(name, self.events, detail)
 
     def profile(self, *args: Any, **kwargs: Any) -> str:

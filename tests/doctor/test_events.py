@@ -158,3 +158,28 @@ def test_vmap_and_forward_mode_run_under_the_doctor() -> None:
     assert clew.allclose(batched, 3 * x.pow(2))
     assert clew.allclose(jacobian, clew.diag(x[0].cos()))
     assert not doctor.session.failures
+
+
+def test_compiled_functions_run_eagerly_and_the_report_says_so() -> None:
+    model = clew.nn.Linear(3, 1)
+    optimizer = clew.optim.SGD(model.parameters(), lr=0.1)
+    x = clew.randn(8, 3)
+
+    def train_step() -> clew.Tensor:
+        optimizer.zero_grad()
+        loss = (model(x) - x.sum(1, keepdim=True)).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    compiled = clew.compile(train_step)
+    with watch() as doctor:
+        for _ in range(3):
+            compiled()
+    report = doctor.report()
+    assert report.iterations == 3 and not compiled.events
+    assert report.eagerly.endswith("train_step")
+    assert "ran eagerly" in report.eagerly
+    with watch() as doctor:
+        train_step()
+    assert doctor.report().eagerly == ""

@@ -56,6 +56,8 @@ class Recorder:
         self.loss_scale = 1.0
         self.last_loss: float | None = None
         # Backward passes from a leaf: its line, the line that cut it off, how often.
+        # The names of compiled functions that ran, as keys.
+        self.compiled: dict[str, None] = {}
         self.lonely: Counter[tuple[Line | None, Line | None]] = Counter()
         self.flagged: dict[Line | None, set[int]] = {}
         self.overridden: dict[int, tuple[weakref.ref[Tensor], NoHistory | None]] = {}

@@ -309,6 +309,10 @@ class Events(OperationEvents):
         self.recorder.optimizer_facts(optimizer).attempts += 1
 
     @event
+    def compiled_function_called(self, name: str) -> None:
+        self.recorder.compiled.setdefault(name)
+
+    @event
     def autocast_entered(self, region: Any) -> None:
         self.precision.autocast_entered(region)
 

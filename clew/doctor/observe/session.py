@@ -95,4 +95,5 @@ class Session(Events):
             iterations=self.recorder.steps or self.recorder.backwards,
             series=curves(self),
             graph=self.picture,
+            compiled=list(self.recorder.compiled),
         )

@@ -74,6 +74,17 @@ class Report:
     iterations: int = 0
     series: dict[str, Any] = field(default_factory=dict)
     graph: Any = None
+    # The names of compiled functions: they were run eagerly, so that there was something to see.
+    compiled: list[str] = field(default_factory=list)
+
+    @property
+    def eagerly(self) -> str:
+        """What the summary says about compiled functions."""
+        if not self.compiled:
+            return ""
+        some, more = ", ".join(self.compiled[:3]), len(self.compiled) - 3
+        others = f" and {more} others" if more > 0 else ""
+        return f"; compiled functions ran eagerly under the doctor: {some}{others}"
 
     @property
     def problems(self) -> list[Finding]:

@@ -60,7 +60,8 @@ def json_in_script(value: Any) -> str:
 def _summary(report: Report) -> str:
     count = len(report.problems)
     how = "" if report.exit.status == "ok" else f"; the program ended with {report.exit.type}"
-    return f"{count} finding{'s' if count != 1 else ''}, {report.iterations} steps seen{how}"
+    steps = f"{report.iterations} steps seen{how}{report.eagerly}"
+    return f"{count} finding{'s' if count != 1 else ''}, {steps}"
 
 
 def _finding(finding: Finding) -> str:

@@ -25,6 +25,7 @@ def show(report: Report, console: Console, remarks: bool = False) -> None:
 def _summary(report: Report) -> Text:
     count = len(report.problems)
     steps = f"{report.iterations} step{'s' if report.iterations != 1 else ''} seen"
+    steps += report.eagerly
     if not count:
         ended = f", which ended with {report.exit.type}" if report.exit.type else ""
         return Text(f"clew doctor: nothing to report{ended} ({steps})", style="green")
