@@ -109,8 +109,6 @@ ROUNDED_AT_EACH_STEP: dict[str, tuple[str, ...]] = {
     "float32": (
         "linalg.pinv.hermitian",
         "nn.functional.multi_head_attention_forward",
-        "special.hermite_polynomial_h",
-        "special.hermite_polynomial_he",
     ),
 }
 

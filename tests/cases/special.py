@@ -94,7 +94,7 @@ def _polynomial(name: str) -> OpCase:
     return OpCase(
         f"special.{name}", _of_degree, variants=_FUNCTION, out=True, extremes=_extreme_points,
         errors=also(mismatched, _refused), dtypes=(*WIDE_FLOATS, *INTEGERS, torch.bool),
-        rounds_once=True,
+        rounds_once=name.startswith("chebyshev"),
     )  # fmt: skip
 
 

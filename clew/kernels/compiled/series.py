@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from clew.kernels.codegen.builder import BODY, IRBuilder
-from clew.kernels.codegen.contexts import compiled, context_of
+from clew.kernels.codegen.contexts import TYPES, compiled, context_of
 from clew.kernels.codegen.emitter import Emitter
-from clew.kernels.codegen.ir import F64
+from clew.kernels.codegen.ir import F32, F64
 from clew.kernels.codegen.loops import end_module
 from clew.kernels.codegen.reals import load_real, real_of
 from clew.kernels.codegen.tracing import trace
@@ -111,27 +111,28 @@ class _Series(IRBuilder):
 def recurrence(name: str, step: Step, x: Array, degree: Array, first: Array) -> Array:
     """p[degree](x), where p[0] is 1, p[1] is `first` and `step` leads on; 0 for degrees below 0.
 
-    `degree` is int64, the others are float64; all are contiguous. A NaN ends the steps.
+    `degree` is int64, the others are float32 or float64; all are contiguous. A NaN ends the steps.
     """
     out = np.empty_like(x)
     context = context_of((x, degree, first, out), ())
-    _recurrence_function(name, step)(address_of(context), x.size, _GRAIN)
+    _recurrence_function(name, step, TYPES[x.dtype])(address_of(context), x.size, _GRAIN)
     return out
 
 
 @functools.cache
-def _recurrence_function(name: str, step: Step) -> Any:
-    make = functools.partial(recurrence_module, step)
-    return compiled(f"recurrence {name}", make, "recurrence")
+def _recurrence_function(name: str, step: Step, llvm: str) -> Any:
+    make = functools.partial(recurrence_module, step, llvm)
+    return compiled(f"recurrence {name} {llvm}", make, "recurrence")
 
 
-def recurrence_module(step: Step) -> str:
+def recurrence_module(step: Step, llvm: str) -> str:
     e = Emitter()
-    c = IRBuilder(e, "double")
-    roots = trace(step, [F64] * 4, [F64], False).roots
+    c = IRBuilder(e, llvm)
+    kind = F64 if llvm == "double" else F32
+    roots = trace(step, [kind] * 4, [kind], False).roots
     with c.function(BODY):
         f = c.load_context(*_RECURRENCE_FIELDS)
-        now, before = c.local("double", "0.0"), c.local("double", "0.0")
+        now, before = c.local(llvm, "0.0"), c.local(llvm, "0.0")
         k = c.local("i64", "0")
         with c.loop("%begin", "%end") as i:
             degree = c.load_i64(f["degree"], i)

@@ -1,8 +1,9 @@
 """Orthogonal polynomials over arrays, by the recurrences that define them.
 
-`degree` has an integer for each element of `x`; degrees below 0 give 0. They are computed in
-float64. Chebyshev polynomials between -1 and 1 are cosines and sines of multiples of an angle, so
-that high degrees are accurate, too.
+`degree` has an integer for each element of `x`; degrees below 0 give 0. They are computed in the
+dtype of `x` and rounded as PyTorch rounds them, but for Chebyshev polynomials, which are computed in
+float64: between -1 and 1 they are cosines and sines of multiples of an angle, so that high degrees
+are accurate, too.
 """
 
 from __future__ import annotations
@@ -20,29 +21,30 @@ LOW_DEGREE = 6
 
 
 def _chebyshev_step(x: Any, k: Any, now: Any, before: Any) -> Any:
-    return (x + x) * now - before
+    return (x + x).fma(now, -before)
 
 
 def _hermite_h_step(x: Any, k: Any, now: Any, before: Any) -> Any:
-    return (x + x) * now - (k + k) * before
+    return (x + x).fma(now, -((k + k) * before))
 
 
 def _hermite_he_step(x: Any, k: Any, now: Any, before: Any) -> Any:
-    return x * now - k * before
+    return x.fma(now, -(k * before))
 
 
 def _laguerre_step(x: Any, k: Any, now: Any, before: Any) -> Any:
-    return ((k + k + 1.0 - x) * now - k * before) / (k + 1.0)
+    return (k + k + (1.0 - x)).fma(now, -(k * before)) / (k + 1.0)
 
 
 def _legendre_step(x: Any, k: Any, now: Any, before: Any) -> Any:
-    return ((k + k + 1.0) * x * now - k * before) / (k + 1.0)
+    return ((k + k + 1.0) * x).fma(now, -(k * before)) / (k + 1.0)
 
 
 def _chebyshev(
     x: Array, degree: Array, first: Callable[[Array], Array], wave: Callable[[Array, Array], Array]
 ) -> Array:
     """`wave` is the polynomial as a function of the degree and the angle whose cosine is x."""
+    x = x.astype(np.float64, copy=False)
     inside = (degree > LOW_DEGREE) & (np.absolute(x) < 1)
     if not inside.any():
         return recurrence("chebyshev", _chebyshev_step, x, degree, first(x))
@@ -107,11 +109,12 @@ def legendre_p(x: Array, degree: Array) -> Array:
 
 def of_numbers(polynomial: Callable[[Array, Array], Array], x: Array, n: Array) -> Array:
     """A polynomial over arrays that broadcast, with degrees as floats, which are truncated."""
+    # A number beside an array has its dtype.
+    dtype = np.result_type(*(each.dtype for each in (x, n) if isinstance(each, np.ndarray)))
     x, n = np.broadcast_arrays(np.asarray(x), np.asarray(n))
-    dtype = np.result_type(x, n) if x.dtype != n.dtype else x.dtype
     fits = np.isfinite(n) & (np.absolute(n) < 2**62)
     degree = np.where(fits, n, -1).astype(np.int64)
     shape = x.shape
-    x = np.ascontiguousarray(x, np.float64).reshape(-1)
+    x = np.ascontiguousarray(x, dtype).reshape(-1)
     with np.errstate(all="ignore"):
         return polynomial(x, degree.reshape(-1)).reshape(shape).astype(dtype, copy=False)
