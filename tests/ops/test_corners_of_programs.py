@@ -304,3 +304,49 @@ def test_names_of_kernels_that_halves_of_complex_numbers_have_not(lib: Any) -> A
         warnings.simplefilter("ignore")
         z = lib.ones(2, dtype=lib.float16) * 2j
         return [raised(getattr(lib, name), z) for name in names]
+
+
+@twice
+def test_targets_of_binary_cross_entropy(lib: Any) -> Any:
+    """They are chances, too; where the input is certain, their gradients are infinite."""
+    seen: list[Any] = []
+    loss = lib.nn.functional.binary_cross_entropy
+    for value in (1.5, -0.1, NAN):
+        seen.append(raised(loss, lib.tensor([0.5, 0.2]), lib.tensor([value, 0.2])))
+        seen.append(raised(loss, lib.tensor([value, 0.2]), lib.tensor([value, 0.2])))
+    for dtype in ("float32", "bfloat16"):
+        x = leaf(lib, [0.0, 1.0, 0.25], dtype)
+        target = leaf(lib, [0.5, 1.0, 0.75], dtype)
+        weight = lib.tensor([1.0, 2.0, 3.0], dtype=x.dtype)
+        for reduction in ("none", "mean"):
+            out = loss(x, target, weight, reduction=reduction)
+            seen += lib.autograd.grad(out.sum(), (x, target))
+    return seen
+
+
+@twice
+def test_gather_into_what_grows_onto_the_index(lib: Any) -> Any:
+    index, x = lib.tensor([0, 1, 2]), lib.arange(3)
+    memory = lib.zeros(4, dtype=lib.int64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        refused = raised(lib.gather, x, 0, index[1:], out=index[:1])
+        lib.gather(x, 0, index, out=memory[1:2])
+    return [refused, index, memory]
+
+
+@twice
+def test_resizing_the_examples_of_a_vmap(lib: Any) -> Any:
+    x = lib.arange(12.0).reshape(3, 4)
+
+    def in_channels(row: Any) -> Any:
+        return row.clone().resize_(1, 1, 2, 2, memory_format=lib.channels_last)
+
+    return [
+        lib.vmap(lambda row: row.clone().resize_(2, 2))(x),
+        lib.vmap(lambda row: row.resize_(2, 2) * 2)(x), x.shape,
+        lib.vmap(lambda row, other: other.resize_(2, 2) + row[0], in_dims=(0, None))(
+            x[:, 0], lib.ones(4)
+        ),
+        raised(lib.vmap(in_channels), lib.ones(3, 4)),
+    ]  # fmt: skip

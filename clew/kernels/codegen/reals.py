@@ -105,10 +105,11 @@ class Real:
         return self._new(f"call {llvm} {full}({llvm} {self.name})")
 
     def libm(self, name: str, *others: Real) -> Real:
-        """A function of the C library on doubles: the bits that Python's `math` gives."""
-        given = (self, *others)
-        self.c.e.declare(f"double @{name}({', '.join(['double'] * len(given))})")
-        return self._new(f"call double @{name}({', '.join(f'double {each}' for each in given)})")
+        """A function of the C library: of doubles, the bits that Python's `math` gives."""
+        given, llvm = (self, *others), self.c.llvm
+        full = f"@{name}" if llvm == "double" else f"@{name}f"
+        self.c.e.declare(f"{llvm} {full}({', '.join([llvm] * len(given))})")
+        return self._new(f"call {llvm} {full}({', '.join(f'{llvm} {each}' for each in given)})")
 
     def to_single(self) -> Real:
         """A double rounded to the precision of a float32."""

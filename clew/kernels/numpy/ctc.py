@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from clew.kernels.compiled.log_sums import log_sum
 from clew.kernels.numpy.arrays import Array
 
 NOTHING = -np.inf
@@ -28,11 +29,11 @@ def states_of(targets: Array, lengths: Array, blank: int) -> tuple[Array, Array]
 
 def _advance(previous: Array, skips: Array) -> Array:
     """log of the sum over the ways into each state: stay, one step on, two steps on."""
-    one, two = np.full_like(previous, NOTHING), np.full_like(previous, NOTHING)
-    one[:, 1:] = previous[:, :-1]
-    two[:, 2:] = previous[:, :-2]
-    np.copyto(two, NOTHING, where=~skips)
-    return np.logaddexp(np.logaddexp(previous, one), two)
+    ways = np.full((3, *previous.shape), NOTHING, previous.dtype)
+    ways[0] = previous
+    ways[1, :, 1:] = previous[:, :-1]
+    np.copyto(ways[2, :, 2:], previous[:, :-2], where=skips[:, 2:])
+    return log_sum(ways)
 
 
 def log_alpha(
@@ -65,7 +66,7 @@ def negative_log_likelihood(alpha: Array, input_lengths: Array, target_lengths: 
     final = alpha[rows, np.maximum(input_lengths - 1, 0)]
     in_blank = final[rows, last]
     in_label = np.where(target_lengths > 0, final[rows, np.maximum(last - 1, 0)], NOTHING)
-    likelihood = np.logaddexp(in_blank, in_label)
+    likelihood = log_sum(np.stack([in_blank, in_label]))
     nothing_read = np.where(target_lengths == 0, 0.0, NOTHING)
     return -np.where(input_lengths == 0, nothing_read, likelihood).astype(alpha.dtype)
 
@@ -94,6 +95,12 @@ def _log_beta(
     return beta
 
 
+def _exp(x: Array) -> Array:
+    """To the last bit, which NumPy's of float32 is not."""
+    wide = x.astype(np.float64)
+    return np.exp(wide, out=wide).astype(x.dtype, copy=False)
+
+
 def gradient(
     grad: Array,
     log_probs: Array,
@@ -114,11 +121,12 @@ def gradient(
     occupied = alpha + beta
     collected = np.full(log_probs.shape, NOTHING, log_probs.dtype)
     batch_index = np.arange(log_probs.shape[1])
-    for place in range(states.shape[1]):
+    for place in reversed(range(states.shape[1])):
         # One state after another, because several states may stand for the same class.
-        here = collected[:, batch_index, states[:, place]]
-        collected[:, batch_index, states[:, place]] = np.logaddexp(here, occupied[:, :, place].T)
-    result = np.exp(log_probs) - np.exp(collected + loss[None, :, None] - log_probs)
+        here, more = collected[:, batch_index, states[:, place]], occupied[:, :, place].T
+        both = np.where(here == NOTHING, more, log_sum(np.stack([here, more])))
+        collected[:, batch_index, states[:, place]] = both
+    result = _exp(log_probs) - _exp(collected + loss[None, :, None] - log_probs)
     result *= grad[None, :, None]
     beyond = np.arange(log_probs.shape[0])[:, None] >= input_lengths
     result[beyond] = 0

@@ -1,9 +1,9 @@
 """Orthogonal polynomials over arrays, by the recurrences that define them.
 
 `degree` has an integer for each element of `x`; degrees below 0 give 0. They are computed in the
-dtype of `x` and rounded as PyTorch rounds them, but for Chebyshev polynomials, which are computed in
-float64: between -1 and 1 they are cosines and sines of multiples of an angle, so that high degrees
-are accurate, too.
+dtype of `x` and rounded as PyTorch rounds them. Chebyshev polynomials are computed in float64:
+between -1 and 1 they are cosines and sines of multiples of an angle, so that high degrees are
+accurate, too.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor
-from clew.kernels.numpy.arrays import as_new
+from clew.kernels.numpy.arrays import as_new, rounded
 from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names, wrap_dim
 from clew.ops.reduce.reductions import (
@@ -382,14 +382,14 @@ def _renorm(self: np.ndarray, *, p: float, dim: int, maxnorm: float) -> np.ndarr
     rest = tuple(i for i in range(self.ndim) if i != dim)
     values = convert(self, accumulator_dtype(self.dtype))
     norms = _norm_of(values, p, rest, keepdim=True)
-    factor = np.where(norms > maxnorm, maxnorm / (norms + 1e-7), 1)
+    factor = rounded(np.where(norms > maxnorm, maxnorm / (norms + 1e-7), 1), self.dtype)
     return as_new(convert(values * factor, self.dtype))
 
 
 def _renorm_grad(g: Tensor, self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     rest = tuple(i for i in range(self._array.ndim) if i != dim)
     # As PyTorch does, in the next wider dtype.
-    wide = dtypes.BY_NUMPY[_ACCUMULATE.get(self._array.dtype, self._array.dtype)]
+    wide = dtypes.BY_NUMPY[_WIDER.get(self._array.dtype, self._array.dtype)]
     norm = vector_norm(self, p, rest, keepdim=True, dtype=wide)
     along = (self.conj() * g).real if self.dtype.is_complex else self * g
     along = along.sum(rest, keepdim=True, dtype=wide.to_real())
@@ -399,7 +399,7 @@ def _renorm_grad(g: Tensor, self: Tensor, p: float, dim: int, maxnorm: float) ->
     return shrunk.to(g.dtype).where(norm > maxnorm, g)
 
 
-_ACCUMULATE = {
+_WIDER = {
     dtypes.float16.np: dtypes.float32.np,
     dtypes.bfloat16.np: dtypes.float32.np,
     dtypes.float32.np: dtypes.float64.np,
