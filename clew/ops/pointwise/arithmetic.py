@@ -114,11 +114,13 @@ def _combine_halves(combine: np.ufunc, self: Any, other: Any, alpha: Any) -> Any
     """A sum or difference with a multiple: its factor is rounded to the dtype as well."""
     dtype = self.dtype
     factor = rounded(np.asarray(alpha), dtype)
-    result = np.asarray(converted(combine(widened(self), widened(other) * factor), dtype))
 
     def step_by_step(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return converted(combine(widened(x), rounded(widened(y) * factor, dtype)), dtype)
 
+    if self.size < 32 and other.size < 32 and self.shape == other.shape:
+        return step_by_step(self, other)
+    result = np.asarray(converted(combine(widened(self), widened(other) * factor), dtype))
     redo_single_elements(result, 32, step_by_step, self, other)
     return result
 

@@ -94,10 +94,12 @@ def reciprocal_of_rounded_root(x: np.ndarray) -> np.ndarray:
 def _rsqrt(self: np.ndarray) -> Any:
     kernel = _RSQRT_KERNEL.specialize(self)
     if kernel is not None:
-        result = kernel(self)
-        if self.dtype in dtypes.HALVES:
-            result = np.asarray(result)
-            redo_single_elements(result, 32, reciprocal_of_rounded_root, self)
+        if self.dtype not in dtypes.HALVES:
+            return kernel(self)
+        if self.size < 32:
+            return reciprocal_of_rounded_root(self)
+        result = np.asarray(kernel(self))
+        redo_single_elements(result, 32, reciprocal_of_rounded_root, self)
         return result
     return reciprocals(np.asarray(np.sqrt(self)))
 
