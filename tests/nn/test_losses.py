@@ -304,3 +304,17 @@ def second_derivatives(lib: Any, name: str, given: np.ndarray, target: np.ndarra
     (gradient,) = lib.autograd.grad(loss, x, create_graph=True)
     found = lib.autograd.grad(gradient.sum(), (x, y))
     return [number for each in found for number in each.tolist()]
+
+
+@twice
+def test_gradients_of_logits_beside_targets_of_fewer_digits(m: Any) -> Any:
+    """The loss has the dtype of the target; the gradient has all digits of the input."""
+    seen = []
+    for reduction in ("mean", "sum"):
+        for options in ({}, {"weight": m.tensor([1.0, 2.0, 3.0])}):
+            x = m.tensor([-1.5, -3.0, 2.5], dtype=m.float64, requires_grad=True)
+            target = m.tensor([0.25, 1.0, 0.5], dtype=m.bfloat16, requires_grad=True)
+            loss = m.nn.functional.binary_cross_entropy_with_logits
+            loss(x, target, reduction=reduction, **options).backward()
+            seen += [x.grad, target.grad]
+    return seen

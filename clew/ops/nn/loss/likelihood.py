@@ -161,8 +161,14 @@ def _logits_gradient(
     else:
         wanted = pos_weight * target
         derivative = (wanted + 1 - target) * self.sigmoid() - wanted
-    result = derivative * spread(g, reduction, self._array.size)
-    return result if weight is None else result * weight
+    return _shared_out(derivative * g, weight, reduction)
+
+
+def _shared_out(losses: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
+    """Gradients for one loss as those of the mean: divided last, where there are most digits."""
+    if weight is not None:
+        losses = losses * weight
+    return spread(losses, reduction, losses._array.size)
 
 
 def _logits_target_gradient(
@@ -177,8 +183,7 @@ def _logits_target_gradient(
         derivative = -self
     else:
         derivative = logsigmoid(-self) - pos_weight * logsigmoid(self)
-    result = derivative * spread(g, reduction, self._array.size)
-    return result if weight is None else result * weight
+    return _shared_out(derivative * g, weight, reduction)
 
 
 BCE_WITH_LOGITS = Op(
