@@ -195,12 +195,12 @@ def _of_no_channels(
     return np.zeros(shape, input.dtype)
 
 
-# No channels make no channels, as in PyTorch, and gradients of zeros.
+# No channels make no channels, as in PyTorch, and gradients of zeros. Operands are saved as ever.
 CONVOLUTION_OF_NOTHING = Op(
     "convolution_of_nothing", _of_no_channels, node=_NODE,
     grads={
-        "input": lambda g, input_shape: g.new_zeros(input_shape),
-        "weight": lambda g, weight_shape: g.new_zeros(weight_shape),
+        "input": lambda g, input, weight: g.new_zeros(input.shape),
+        "weight": lambda g, input, weight: g.new_zeros(weight.shape),
         "bias": lambda g, bias_shape: g.new_zeros(bias_shape),
     },
 )  # fmt: skip
