@@ -207,3 +207,15 @@ def test_gradients_that_are_retained_already(kind: str) -> None:
         v.retain_grad()
         v.retains_grad
     """)
+
+
+@pytest.mark.parametrize("change", ["b.resize_(2)", "b.resize_(2, 3)", "T.sum(w, 0, out=b)"])
+def test_views_of_bases_that_got_another_shape(change: str) -> None:
+    assert_agree(f"""
+        b = T.arange(6.0) * 1
+        v, w = b[1:4], b.view(2, 3)
+        b = {change}
+        b = b.requires_grad_()
+        v, v.requires_grad, v.is_leaf
+        w, w.requires_grad, w.grad_fn.name()
+    """)

@@ -21,11 +21,12 @@ from clew.core.public import methods, public
 from clew.core.recording import NOT_IMPLEMENTED, edges_of, record
 from clew.core.state import local
 from clew.core.storage import INFERENCE
-from clew.core.tensor import Tensor, wrap
+from clew.core.tensor import Tensor, WeakTensorRef, wrap
 from clew.kernels.numpy.strides import owner_of
 from clew.kernels.runtime.numpy_capi import address_of
 from clew.ops.define import memory_layout
 from clew.ops.define.dims import shape_argument
+from clew.ops.shape.strided import AS_STRIDED, geometry_of
 from clew.ops.tensor.storage_memory import bytes_of
 from clew.ops.tensor.typed_storage import TypedStorage, checked_storage, keep_storage
 from clew.ops.tensor.untyped_storage import UntypedStorage, over_storage, storage_of
@@ -34,6 +35,8 @@ from clew.source import _getframe
 _MOST = (1 << 63) - 1
 # The count of an object that one other refers to: that of asking comes to it.
 _ONE_REFERENCE = 2
+# References to a storage that one tensor has: its own, a local variable, and an argument.
+_BY_ONE_TENSOR = 3
 Ints = tuple[int, ...]
 
 
@@ -105,8 +108,19 @@ def resize_(self: Tensor, *args: Any, size: Any = None, memory_format: Any = Non
 
 
 def _reshape_memory(self: Tensor, shape: Ints, strides: Ints) -> None:
-    """Give a tensor another shape and strides where it lies; its memory grows when it must."""
+    """Give a tensor another shape and strides where it lies; its memory grows when it must.
+
+    The version is for the caller to change, who may have more to write.
+    """
+    before = geometry_of(self._array)
     _place(self, _offset(self), shape, strides)
+    storage = self._storage
+    is_shared = sys.getrefcount(storage) > _BY_ONE_TENSOR
+    if is_shared and self._view is None and storage is not INFERENCE and not self._is_lifted:
+        # Views of what it was find their place again from here.
+        back = {"part": before, "whole": geometry_of(self._array)}
+        undo = (storage.version + 1, WeakTensorRef(self), AS_STRIDED, back)
+        storage.inplace_views = (*storage.inplace_views, undo)
 
 
 def _offset(tensor: Tensor) -> int:
