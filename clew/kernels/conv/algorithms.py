@@ -31,7 +31,7 @@ def _BIASED_ROWS(x: Any, bias: Any) -> Any:
 
 def run(kind: str, x: Array, w: Array, y: Array, geometry: Geometry, bias: Array | None) -> None:
     """Fill y, x or w (by `kind`) from the other two, and add the bias to y or x."""
-    if winograd.fits(geometry, x.dtype):
+    if winograd.fits(kind, geometry, x.dtype):
         winograd.run(kind, x, w, y, geometry)
         sums = _add_bias({FORWARD: y, GRAD_INPUT: x, GRAD_WEIGHT: w}[kind], bias)
         if np.isfinite(np.add.reduce(sums, axis=None)):
