@@ -350,3 +350,33 @@ def test_resizing_the_examples_of_a_vmap(lib: Any) -> Any:
         ),
         raised(lib.vmap(in_channels), lib.ones(3, 4)),
     ]  # fmt: skip
+
+
+@twice
+def test_integers_scaled_by_fractions_where_nothing_is_added(lib: Any) -> Any:
+    results = []
+    for name, shapes in (
+        ("addmm", ((2, 2), (2, 0), (0, 2))),
+        ("baddbmm", ((1, 2, 2), (1, 2, 0), (1, 0, 2))),
+        ("addbmm", ((2, 2), (1, 2, 0), (1, 0, 2))),
+        ("addmv", ((2,), (2, 0), (0,))),
+        ("addmm", ((0, 2), (0, 0), (0, 2))),
+        ("addmm", ((2, 2), (2, 1), (1, 2))),
+    ):
+        for beta in (1.0, 0.0, 1, 2, 0.5):
+            operands = [lib.ones(shape, dtype=lib.int64) for shape in shapes]
+            results.append(raised(getattr(lib, name), *operands, beta=beta, words=12))
+    return results
+
+
+@twice
+def test_gradients_of_products_with_two_zeros(lib: Any) -> Any:
+    gradients = []
+    for values in ([0.0, 2.0, 0.0], [0.0, 2.0, 3.0], [[0.0, 0.0], [0.0, 4.0]]):
+        for gradient in (1.0, float("inf"), float("nan")):
+            x = lib.tensor(values, requires_grad=True)
+            gradients.append(lib.autograd.grad(x.prod(), x, lib.tensor(gradient)))
+            if gradient == 1:
+                (first,) = lib.autograd.grad(x.prod(), x, create_graph=True)
+                gradients.append(lib.autograd.grad(first.sum(), x))
+    return gradients

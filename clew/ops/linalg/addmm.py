@@ -167,12 +167,15 @@ def _check_factors(dtype: dtypes.dtype, beta: Any, alpha: Any) -> None:
         raise overflow(dtype.np)
 
 
-def _refuse_bools(torch_kernel: str, a: Tensor, b: Tensor) -> None:
-    """Bools have no sums; with nothing to add up, PyTorch stumbles over the integer `beta`."""
+def _check_sums(torch_kernel: str, a: Tensor, b: Tensor, beta: Number) -> None:
+    """Bools have no sums; with nothing to add up, PyTorch stumbles over a `beta` of another kind."""
     refuse_bool(torch_kernel, a._array, b._array)
     has_result = 0 not in (a._array.shape[-2], b._array.shape[-1])
     if a.dtype is dtypes.bool_ and has_result:
         raise errors.in_place_dtype("Long", "Bool")
+    is_empty_sum = has_result and not a._array.shape[-1]
+    if is_empty_sum and isinstance(beta, float) and beta and a._array.dtype.kind in "iu":
+        raise errors.in_place_dtype(dtypes.get_default_dtype().scalar_name, a.dtype.scalar_name)
 
 
 def _check_expands(self: Tensor, shape: tuple[int, ...]) -> None:
@@ -189,7 +192,7 @@ def _require_one_dtype(first: str, a: Tensor, b: Tensor) -> None:
         )
 
 
-def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor) -> None:
+def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Number) -> None:
     require_tensors("addmm", input=self, mat1=mat1, mat2=mat2)
     _require_one_dtype("self", self, mat2)
     _require_one_dtype("mat1", mat1, mat2)
@@ -201,7 +204,7 @@ def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor) -> None:
             )
     check_matrices(mat1, mat2)
     _check_expands(self, (mat1._array.shape[0], mat2._array.shape[1]))
-    _refuse_bools("addmm_impl_cpu_", mat1, mat2)
+    _check_sums("addmm_impl_cpu_", mat1, mat2, beta)
 
 
 def _fits_in_place(args: tuple[Any, ...], kwargs: dict[str, Any], out: Tensor) -> None:
@@ -282,7 +285,7 @@ def addmm(
     if autocast is not None:
         product: Tensor = autocast(LOWER, addmm, input, mat1, mat2, beta=beta, alpha=alpha)
         return product
-    _check_addmm(input, mat1, mat2)
+    _check_addmm(input, mat1, mat2, beta)
     if beta == 1 and alpha == 1:
         return ADDMM(input, mat1, mat2)
     _check_factors(input.dtype, beta, alpha)
@@ -400,7 +403,7 @@ def addbmm(
         )
     _require_one_dtype("mat1", batch1, batch2)
     _require_one_dtype("self", input, batch2)
-    _refuse_bools("addmm_impl_cpu_", batch1, batch2)
+    _check_sums("addmm_impl_cpu_", batch1, batch2, beta)
     _check_factors(input.dtype, beta, alpha)
     return ADDBMM(input, batch1, batch2, beta=beta, alpha=alpha)
 
@@ -437,7 +440,7 @@ def baddbmm(
             f"{batch1.dtype.c_name}, batch2: {batch2.dtype.c_name}" + errors.at_user_line()
         )
     require_same_scalar_type(batch1, batch2)
-    _refuse_bools("baddbmm", batch1, batch2)
+    _check_sums("baddbmm", batch1, batch2, beta)
     _check_factors(input.dtype, beta, alpha)
     return BADDBMM(input, batch1, batch2, beta=beta, alpha=alpha)
 

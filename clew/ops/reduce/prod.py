@@ -65,8 +65,13 @@ def _prod_all_grad(g: Tensor, self: Tensor, out: Tensor, dtype: np.dtype) -> Ten
     if not self._array.ndim:
         return g
     factors = self.to(dtypes.BY_NUMPY[dtype])
-    if every_value(factors).all():
+    values = every_value(factors)
+    if values.all():
         return g * conj(out / factors)
+    state = local.state
+    if not state.grad_enabled and state.intercept is None and np.sum(values == 0) > 1:
+        # Whatever the gradient is: an infinite one does not make NaN of it.
+        return wrap(np.zeros_like(self._array))
     return g * conj(product_of_others(factors.reshape(-1), 0).reshape(self._array.shape))
 
 
