@@ -168,7 +168,7 @@ def _check_factors(dtype: dtypes.dtype, beta: Any, alpha: Any) -> None:
 
 
 def _check_sums(torch_kernel: str, a: Tensor, b: Tensor, beta: Number) -> None:
-    """Bools have no sums; with nothing to add up, PyTorch stumbles over a `beta` of another kind."""
+    """Bools have no sums; with nothing to add up, PyTorch stumbles over other kinds of `beta`."""
     refuse_bool(torch_kernel, a._array, b._array)
     has_result = 0 not in (a._array.shape[-2], b._array.shape[-1])
     if a.dtype is dtypes.bool_ and has_result:
