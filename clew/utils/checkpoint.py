@@ -48,7 +48,6 @@ __all__ = [
     "detach_variable",
     "get_device_states",
     "noop_context_fn",
-    "plan",
     "set_checkpoint_debug_enabled",
     "set_checkpoint_early_stop",
     "set_device_states",

@@ -8,7 +8,6 @@ choice is measured as well, before anybody relies on it.
 from __future__ import annotations
 
 import contextlib
-import functools
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter
@@ -20,6 +19,7 @@ from clew.backend.random import default_generator
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.errors import at_user_line
+from clew.forking import cached_property
 from clew.kernels.numpy.strides import owner_of
 from clew.memory import MemoryBudgetError, counted_memory, size_text
 from clew.nn.modules.batchnorm import _BatchNorm
@@ -73,7 +73,7 @@ class CheckpointPlan:
         """Let the modules be as they were."""
         self._wrapping.remove()
 
-    @functools.cached_property
+    @cached_property
     def curve(self) -> list[CurvePoint]:
         """Time against memory, from all memory to the least; the points between are estimates."""
         return self._run.curve()

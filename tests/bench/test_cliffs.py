@@ -91,6 +91,7 @@ NOT_SWEPT: dict[str, str] = {
     """,
     "swept without gradients only": "max_pool1d_values",
     "private": "_grouped_mm",
+    "has no elements": "convolution_of_nothing",
     "no function of its own: softmax where all may be masked, and a mode of interpolate": """
         _safe_softmax upsample_lanczos2d_aa upsample_lanczos2d_aa_backward
     """,

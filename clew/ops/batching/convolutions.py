@@ -64,6 +64,12 @@ def _convolution(call: Call) -> Tensor:
     return _with_bias(call, _from_channels(convolved, size))
 
 
+@rules("convolution_of_nothing")
+def _convolution_of_nothing(call: Call) -> Tensor:
+    result: Tensor = call.op(*call.all_batched(), shape=(call.size, *call.params["shape"]))
+    return result
+
+
 @rules("convolution_transpose", "convolution_transpose_bias")
 def _convolution_transpose(call: Call) -> Tensor:
     params, size = dict(call.params), call.size

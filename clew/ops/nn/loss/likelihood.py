@@ -156,12 +156,11 @@ def _logits_gradient(
     pos_weight: Tensor | None,
     reduction: str,
 ) -> Tensor:
+    # Nothing but the products holds a derivative: it is as large as the logits.
     if pos_weight is None:
-        derivative = self.sigmoid() - target
-    else:
-        wanted = pos_weight * target
-        derivative = (wanted + 1 - target) * self.sigmoid() - wanted
-    return _shared_out(derivative * g, weight, reduction)
+        return _shared_out((self.sigmoid() - target) * g, weight, reduction)
+    wanted = pos_weight * target
+    return _shared_out(((wanted + 1 - target) * self.sigmoid() - wanted) * g, weight, reduction)
 
 
 def _shared_out(losses: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
