@@ -380,3 +380,14 @@ def test_gradients_of_products_with_two_zeros(lib: Any) -> Any:
                 (first,) = lib.autograd.grad(x.prod(), x, create_graph=True)
                 gradients.append(lib.autograd.grad(first.sum(), x))
     return gradients
+
+
+@twice
+def test_batches_of_convolutions_of_nothing(lib: Any) -> Any:
+    x, w = lib.zeros(3, 2, 0, 4, 4), lib.zeros(3, 4, 0, 2, 2)
+    convolve = lib.nn.functional.conv2d
+    return (
+        lib.vmap(convolve)(x, w),
+        lib.vmap(convolve, in_dims=(0, None))(x, w[0]),
+        lib.func.grad(lambda weight: lib.vmap(convolve, in_dims=(0, None))(x, weight).sum())(w[0]),
+    )
