@@ -57,11 +57,11 @@ FIELDS = (
 # limits of its tiles.
 _CHUNK_BYTES, _MIN_CHUNK, _MAX_CHUNK = 1 << 21, 64, 256
 # The bytes of partial sums of weight gradients, and the most parts that have their own.
-_SUMS_BYTES, _MAX_PARTS = 8 << 20, 16
-# What is worth transforming (measured): rows of so many columns, so many channels where rows are
-# wide and where they are not, and so many tiles.
-_WIDE, _NARROW = 16, 8
-_MIN_CHANNELS, _MIN_CHANNELS_OF_NARROW, _MIN_TILES = 16, 48, 256
+_SUMS_BYTES, _MAX_PARTS = 16 << 20, 16
+# What is worth transforming (measured): rows of so many columns, so many tiles, and many channels
+# (where rows are wide, where they are narrow, and there for gradients of weights).
+_WIDE, _NARROW, _MIN_TILES = 16, 8, 256
+_MIN_CHANNELS, _MIN_CHANNELS_OF_NARROW, _MIN_CHANNELS_OF_GRADIENTS = 16, 48, 128
 
 # The matrix G of the weights' transform in one dimension, and in two: 16 from 9.
 _G = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]], np.float32)
@@ -71,17 +71,18 @@ _G2 = np.kron(_G, _G)
 def fits(kind: str, geometry: Geometry, dtype: np.dtype) -> bool:
     """Whether a convolution has the form, and the size, for these kernels."""
     batch, filters, rows, columns = geometry.output_shape
-    is_wide = columns >= _WIDE
-    if columns < _NARROW or (kind == GRAD_WEIGHT and not is_wide):
-        return False
+    fewest = _MIN_CHANNELS
+    if columns < _WIDE:
+        is_gradient = kind == GRAD_WEIGHT
+        fewest = _MIN_CHANNELS_OF_GRADIENTS if is_gradient else _MIN_CHANNELS_OF_NARROW
     return (
         dtype == np.float32
         and geometry.weight_shape[2:] == (3, 3)
         and geometry.stride == geometry.dilation == (1, 1)
         and geometry.groups == 1
         and max(geometry.padding) <= 2
-        and min(filters, geometry.weight_shape[1])
-        >= (_MIN_CHANNELS if is_wide else _MIN_CHANNELS_OF_NARROW)
+        and columns >= _NARROW
+        and min(filters, geometry.weight_shape[1]) >= fewest
         and batch * rows * columns >= 4 * _MIN_TILES
     )
 
