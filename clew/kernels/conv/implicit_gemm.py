@@ -12,7 +12,7 @@ multiplies a slice of the filters. Sums have one order, whatever the units and s
 
 import functools
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,31 +49,49 @@ def run(kind: str, x: Array, w: Array, y: Array, geometry: Geometry, bias: Array
         geometry = geometry._replace(
             input_shape=x.shape, weight_shape=w.shape, output_shape=y.shape, padding=padding
         )
-    tiling = Tiling(vector_bytes(), TYPES[x.dtype])
-    filters, channels = w.shape[0] // geometry.groups, w.shape[1]
-    unit = _unit(geometry, tiling)
+    plan = _plan(geometry, TYPES[x.dtype], kind == GRAD_INPUT, jit.threads())
+    shared = np.empty(plan.shared, x.dtype)
+    words = (address_of(bias) if bias is not None else 0, address_of(shared), *plan.sizes)
+    context = context_of((x, w, y), words)
+    function = _function(TYPES[x.dtype], specialized_stride(geometry.stride[1]))
+    function(address_of(context), plan.packing, plan.tasks)
+
+
+class _Plan(NamedTuple):
+    """The sizes of the context, the elements of shared panels, and the tasks of both loops."""
+
+    sizes: tuple[int, ...]
+    shared: int
+    packing: int
+    tasks: int
+
+
+@functools.lru_cache(maxsize=1024)
+def _plan(geometry: Geometry, llvm: str, flips: bool, threads: int) -> _Plan:
+    """A network asks for the same few again and again."""
+    tiling = Tiling(vector_bytes(), llvm)
+    filters, channels, *kernel = geometry.weight_shape
+    unit = _unit(geometry, tiling, threads)
     units = unit.count(geometry)
-    slices = slice_count(units, filters)
+    slices = slice_count(units, filters // geometry.groups)
     some_channels = -(-channels // -(-geometry.depth // _DEPTH))
     blocks = -(-channels // some_channels)
-    sizes = sizes_of(geometry, unit, some_channels, kind == GRAD_INPUT)
-    sizes += [slices, int(_is_in_place(geometry, unit, tiling))]
-    shared = np.empty(0, x.dtype)
+    sizes = sizes_of(geometry, unit, some_channels, flips)
+    in_place = int(_is_in_place(geometry, unit, tiling))
+    shared = 0
     if slices > 1:
-        panels = -(-math.prod(unit) * y.shape[3] // tiling.columns)
-        rows = some_channels * math.prod(w.shape[2:]) + 1
-        shared = np.empty(units * blocks * panels * rows * tiling.columns, x.dtype)
-    words = [address_of(bias) if bias is not None else 0, address_of(shared), *sizes]
-    function = _function(TYPES[x.dtype], specialized_stride(geometry.stride[1]))
-    context = context_of((x, w, y), words)
-    function(address_of(context), units * blocks if slices > 1 else 0, units * slices)
+        panels = -(-math.prod(unit) * geometry.output_shape[3] // tiling.columns)
+        rows = some_channels * math.prod(kernel) + 1
+        shared = units * blocks * panels * rows * tiling.columns
+    packing = units * blocks if shared else 0
+    return _Plan((*sizes, slices, in_place), shared, packing, units * slices)
 
 
-def _unit(geometry: Geometry, tiling: Tiling) -> Unit:
+def _unit(geometry: Geometry, tiling: Tiling, threads: int) -> Unit:
     """Units that fill the cache, or else enough of them for all threads."""
     batch, _, rows, columns = geometry.output_shape
     batch *= geometry.groups
-    each = batch * rows * columns // (2 * jit.threads())
+    each = batch * rows * columns // (2 * threads)
     wanted = max(min(UNIT_COLUMNS, each), tiling.columns)
     return Unit.of(batch, rows, columns, wanted, tiling.columns)
 

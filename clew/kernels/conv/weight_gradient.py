@@ -10,7 +10,7 @@ have one order, whatever the number of threads.
 
 import functools
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,29 +44,49 @@ _MAX_PANELS, _MIN_UNITS = 1 << 22, 16
 
 def run(x: Array, w: Array, y: Array, geometry: Geometry) -> None:
     """Fill w; contiguous arrays of one type."""
-    llvm, groups = TYPES[x.dtype], geometry.groups
-    tiling = Tiling(vector_bytes(), llvm)
-    (batch, _, rows, columns), channels = geometry.output_shape, w.shape[1]
-    unit = Unit.of(batch, rows, columns, UNIT_COLUMNS, tiling.columns)
-    units = unit.count(geometry) // groups
-    if not units:
+    llvm = TYPES[x.dtype]
+    plan = _plan(geometry, llvm, jit.threads(), _MAX_PANELS, _MIN_UNITS)
+    if not plan.parts:
         w.fill(0)
         return
-    parts = max(min(units, _MAX_PARTS, _MIN_TASKS // channels), 1)
-    taps = math.prod(w.shape[2:])
-    tasks = max(2 * jit.threads() // (groups * parts), -(-channels * taps // _MAX_ROWS), 1)
+    sums, panels = np.empty(plan.sums, w.dtype), np.empty(plan.panels, w.dtype)
+    context = context_of((x, w, y, sums, panels), plan.sizes)
+    function = _function(llvm, specialized_stride(geometry.stride[1]))
+    function(address_of(context), plan.slices, plan.parts)
+
+
+class _Plan(NamedTuple):
+    """The sizes of the context, the elements of sums and panels, slices of channels, and parts."""
+
+    sizes: tuple[int, ...]
+    sums: int
+    panels: int
+    slices: int
+    parts: int
+
+
+@functools.lru_cache(maxsize=1024)
+def _plan(geometry: Geometry, llvm: str, threads: int, max_panels: int, min_units: int) -> _Plan:
+    """A network asks for the same few again and again."""
+    groups, tiling = geometry.groups, Tiling(vector_bytes(), llvm)
+    batch, filters, rows, columns = geometry.output_shape
+    filters //= groups
+    _, channels, *kernel = geometry.weight_shape
+    unit = Unit.of(batch, rows, columns, UNIT_COLUMNS, tiling.columns)
+    units = unit.count(geometry) // groups
+    parts = min(units, max(min(_MAX_PARTS, _MIN_TASKS // channels), 1))
+    if not parts:
+        return _Plan((), 0, 0, 0, 0)
+    taps = math.prod(kernel)
+    tasks = max(2 * threads // (groups * parts), -(-channels * taps // _MAX_ROWS), 1)
     some_channels = -(-channels // tasks)
     slices = -(-channels // some_channels)
-    filters = w.shape[0] // groups
     most = groups * math.prod(unit) * columns * -(-filters // tiling.columns) * tiling.columns
-    some_units = max(min(units, _MAX_PANELS // most), min(units, _MIN_UNITS))
+    some_units = max(min(units, max_panels // most), min(units, min_units))
     width = -(-filters // tiling.lanes) * tiling.lanes
-    sums = np.empty(parts * groups * slices * some_channels * taps * width, w.dtype)
-    panels = np.empty(some_units * most, w.dtype)
-    sizes = [*sizes_of(geometry, unit, some_channels, False), parts, units, some_units, 0]
-    context = context_of((x, w, y, sums, panels), sizes)
-    function = _function(llvm, specialized_stride(geometry.stride[1]))
-    function(address_of(context), groups * slices, parts)
+    sums = parts * groups * slices * some_channels * taps * width
+    sizes = (*sizes_of(geometry, unit, some_channels, False), parts, units, some_units, 0)
+    return _Plan(sizes, sums, some_units * most, groups * slices, parts)
 
 
 @functools.cache
