@@ -87,3 +87,18 @@ def test_panels_of_weight_gradients_are_made_in_rounds(monkeypatch: pytest.Monke
         torch.tensor(x), (7, 5, 3, 3), torch.tensor(g), padding=1
     )
     np.testing.assert_allclose(found[0], expected, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_operands_with_gaps_in_memory(transposed: bool) -> None:
+    generator = np.random.default_rng(0)
+    x = generator.standard_normal((4, 24, 20, 40)).astype(np.float32)[..., ::2]
+    w = generator.standard_normal((24, 24, 10, 5)).astype(np.float32)[:, :, ::2]
+    bias = generator.standard_normal((24, 3)).astype(np.float32)[:, 1]
+
+    def result(lib: Any) -> np.ndarray:
+        name = "conv_transpose2d" if transposed else "conv2d"
+        numbers = [lib.from_numpy(each) for each in (x, w, bias)]
+        return getattr(lib.nn.functional, name)(*numbers, padding=2).numpy()
+
+    np.testing.assert_allclose(result(clew), result(torch), rtol=1e-3, atol=1e-3)

@@ -290,7 +290,8 @@ def _run_compiled(
         groups,
     )  # fmt: skip
     if compiled is conv.im2col_conv:
-        conv.algorithms.run(kind, x, w, y, geometry, bias)
+        dense = None if bias is None else np.ascontiguousarray(bias)
+        conv.algorithms.run(kind, x, w, y, geometry, dense)
         return
     result = x if kind == conv.im2col_conv.GRAD_INPUT else y
     if result is x:
