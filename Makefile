@@ -8,9 +8,10 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 INSTALLED_TEST := $(VENV)/.installed-test
 INSTALLED_BENCH := $(VENV)/.installed-bench
+INSTALLED_DOCS := $(VENV)/.installed-docs
 
 .NOTPARALLEL:
-.PHONY: demo test lint types unit bench doctor-score test-packages format clean
+.PHONY: demo test lint types unit bench docs doctor-score test-packages test-pythons test-arm64 format clean
 
 demo: $(INSTALLED)
 	$(BIN)/clew demo
@@ -31,6 +32,11 @@ unit: $(INSTALLED_TEST)
 bench: $(INSTALLED_BENCH)
 	$(BIN)/clew bench
 
+# A warning, such as a link that leads nowhere, is an error.
+docs: $(INSTALLED_DOCS)
+	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet --fresh-env --write-all docs build/site
+	@echo "the documentation is in build/site/index.html"
+
 doctor-score: $(INSTALLED_TEST)
 	$(BIN)/python -m tests.doctor_score
 
@@ -38,12 +44,20 @@ doctor-score: $(INSTALLED_TEST)
 test-packages: $(INSTALLED_TEST)
 	$(BIN)/python -m tests.packages
 
+# On every Python that is installed, in environments of their own; not part of `make test`.
+test-pythons: $(INSTALLED_TEST)
+	$(BIN)/python -m tests.platforms.pythons
+
+# On arm64 under QEMU, and compiled for macOS and Windows; not part of `make test`.
+test-arm64: $(INSTALLED_TEST)
+	$(BIN)/python -m tests.platforms.arm64
+
 format: $(INSTALLED_TEST)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist docs/api .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "clew needs Python 3.11 or newer; name one: make PYTHON=python3.12 ...")'
@@ -62,4 +76,8 @@ $(INSTALLED_TEST): pyproject.toml | $(BIN)/python
 $(INSTALLED_BENCH): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	$(BIN)/python -m compileall -q clew
+	touch $@ $(INSTALLED)
+
+$(INSTALLED_DOCS): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	touch $@ $(INSTALLED)

@@ -3,6 +3,14 @@
 # ruff: noqa: F401  # the names here are for users
 
 # isort: off
+import sys as _sys
+
+if _sys.platform == "win32":
+    raise ImportError(
+        "clew does not run on Windows itself: it is for Linux and macOS. In the Windows Subsystem "
+        "for Linux it does (`wsl --install`, then `pip install clew` there)"
+    )
+
 from clew import collector as _collector  # first of all: it is still until the last line
 
 # Then from below. Where modules import each other ten deep, Python asks the system for a piece of
@@ -18,76 +26,84 @@ from clew import ops as _ops
 
 # isort: on
 import math as _math
-import sys as _sys
 from importlib import import_module as _import_module
 from types import FunctionType as _FunctionType
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from clew import autograd, random, version
-from clew.aliasing import as_torch
+# Names by their own names: so type checkers know that they are for everybody.
+from clew import autograd as autograd
+from clew import random as random
+from clew import version as version
+from clew.aliasing import as_torch as as_torch
 from clew.aliasing import explain_missing as _explain_missing
 from clew.aliasing import on_request as _on_request
-from clew.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
-from clew.autograd.explain import why_no_grad
-from clew.autograd.mode import (
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    no_grad,
-    set_grad_enabled,
-)
+from clew.autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
+from clew.autograd.anomaly_mode import is_anomaly_enabled as is_anomaly_enabled
+from clew.autograd.explain import why_no_grad as why_no_grad
+from clew.autograd.mode import enable_grad as enable_grad
+from clew.autograd.mode import inference_mode as inference_mode
+from clew.autograd.mode import is_grad_enabled as is_grad_enabled
+from clew.autograd.mode import is_inference_mode_enabled as is_inference_mode_enabled
+from clew.autograd.mode import no_grad as no_grad
+from clew.autograd.mode import set_grad_enabled as set_grad_enabled
 from clew.backend.allocation import tune_malloc as _tune_malloc
-from clew.backend.device import device, get_default_device, set_default_device
+from clew.backend.device import device as device
+from clew.backend.device import get_default_device as get_default_device
+from clew.backend.device import set_default_device as set_default_device
 from clew.backend.dtypes import ALIASES as _ALIASES
 from clew.backend.dtypes import ALL_DTYPES as _ALL_DTYPES
 from clew.backend.dtypes import FLOAT8 as _FLOAT8
 from clew.backend.dtypes import QUANTIZED as _QUANTIZED
 from clew.backend.dtypes import complex32 as _complex32
-from clew.backend.dtypes import (
-    dtype,
-    finfo,
-    get_default_dtype,
-    iinfo,
-    promote_types,
-    set_default_dtype,
-)
-from clew.backend.layout import (
-    channels_last,
-    channels_last_3d,
-    contiguous_format,
-    jagged,
-    layout,
-    memory_format,
-    preserve_format,
-    sparse_bsc,
-    sparse_bsr,
-    sparse_coo,
-    sparse_csc,
-    sparse_csr,
-    strided,
-)
+from clew.backend.dtypes import dtype as dtype
+from clew.backend.dtypes import finfo as finfo
+from clew.backend.dtypes import get_default_dtype as get_default_dtype
+from clew.backend.dtypes import iinfo as iinfo
+from clew.backend.dtypes import promote_types as promote_types
+from clew.backend.dtypes import set_default_dtype as set_default_dtype
+from clew.backend.layout import channels_last as channels_last
+from clew.backend.layout import channels_last_3d as channels_last_3d
+from clew.backend.layout import contiguous_format as contiguous_format
+from clew.backend.layout import jagged as jagged
+from clew.backend.layout import layout as layout
+from clew.backend.layout import memory_format as memory_format
+from clew.backend.layout import preserve_format as preserve_format
+from clew.backend.layout import sparse_bsc as sparse_bsc
+from clew.backend.layout import sparse_bsr as sparse_bsr
+from clew.backend.layout import sparse_coo as sparse_coo
+from clew.backend.layout import sparse_csc as sparse_csc
+from clew.backend.layout import sparse_csr as sparse_csr
+from clew.backend.layout import strided as strided
 from clew.core.public import FUNCTIONS as _FUNCTIONS
-from clew.core.tensor import Size, Tensor
-from clew.ops.create.random import Generator, default_generator
-from clew.random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+from clew.core.tensor import Size as Size
+from clew.core.tensor import Tensor as Tensor
+from clew.ops.create.random import Generator as Generator
+from clew.ops.create.random import default_generator as default_generator
+from clew.random import get_rng_state as get_rng_state
+from clew.random import initial_seed as initial_seed
+from clew.random import manual_seed as manual_seed
+from clew.random import seed as seed
+from clew.random import set_rng_state as set_rng_state
 from clew.settings import (
-    are_deterministic_algorithms_enabled,
-    get_deterministic_debug_mode,
-    get_float32_matmul_precision,
-    get_num_interop_threads,
-    get_num_threads,
-    is_deterministic_algorithms_warn_only_enabled,
-    is_warn_always_enabled,
-    set_deterministic_debug_mode,
-    set_float32_matmul_precision,
-    set_flush_denormal,
-    set_num_interop_threads,
-    set_num_threads,
-    set_warn_always,
-    use_deterministic_algorithms,
+    are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
 )
+from clew.settings import get_deterministic_debug_mode as get_deterministic_debug_mode
+from clew.settings import get_float32_matmul_precision as get_float32_matmul_precision
+from clew.settings import get_num_interop_threads as get_num_interop_threads
+from clew.settings import get_num_threads as get_num_threads
+from clew.settings import (
+    is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled,
+)
+from clew.settings import is_warn_always_enabled as is_warn_always_enabled
+from clew.settings import set_deterministic_debug_mode as set_deterministic_debug_mode
+from clew.settings import set_float32_matmul_precision as set_float32_matmul_precision
+from clew.settings import set_flush_denormal as set_flush_denormal
+from clew.settings import set_num_interop_threads as set_num_interop_threads
+from clew.settings import set_num_threads as set_num_threads
+from clew.settings import set_vital as set_vital
+from clew.settings import set_warn_always as set_warn_always
+from clew.settings import use_deterministic_algorithms as use_deterministic_algorithms
 
 __version__: str = version.clew
 
@@ -117,15 +133,18 @@ for _name, _function in _FUNCTIONS.items():
         _function.__module__, _function.__qualname__ = __name__, _name
 globals().update({d.name: d for d in (*_ALL_DTYPES, *_FLOAT8, *_QUANTIZED, _complex32)}, **_ALIASES)
 
+# What PyTorch was built with; clew has the functions that need it.
+has_lapack, has_mkl, has_openmp, has_spectral = True, False, False, True
+
 # Sub-packages that are imported when they are first asked for, so that `import clew` is quick.
 _LAZY = frozenset(
     {
         "_C", "__config__", "__future__", "_dynamo", "_inductor", "_utils", "accelerator",
         "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions",
         "doctor", "fft", "func", "functional", "fx", "hub", "jit", "linalg", "masked",
-        "mps", "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler", "quasirandom",
-        "serialization", "signal", "special", "storage", "testing", "torch_version", "types",
-        "utils", "xpu",
+        "mps", "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "profiler",
+        "quasirandom", "serialization", "signal", "sparse", "special", "storage", "testing",
+        "torch_version", "types", "utils", "xpu",
     }
 )  # fmt: skip
 _LAZY_NAMES = {
@@ -163,12 +182,28 @@ _LAZY_NAMES = {
         "set_autocast_gpu_dtype",
     ),
     "amp.autocast_mode",
+) | dict.fromkeys(
+    (
+        "sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_coo_tensor",
+        "sparse_csc_tensor", "sparse_csr_tensor",
+    ),
+    "ops.sparse.construction",
+) | dict.fromkeys(
+    (
+        "_nested_compute_contiguous_strides_offsets", "_nested_from_padded_tensor",
+        "_nested_get_jagged_dummy", "_nested_get_lengths", "_nested_get_offsets",
+        "_nested_get_ragged_idx", "_nested_get_values", "_nested_tensor_from_mask",
+        "_nested_tensor_from_mask_left_aligned", "_nested_tensor_from_tensor_list",
+        "_nested_view_from_buffer", "_nested_view_from_jagged",
+    ),
+    "ops.nested.private",
 )  # fmt: skip
 # What packages built on PyTorch import besides.
 _LAZY |= {
-    "_higher_order_ops", "_jit_internal", "_library", "_ops", "_subclasses", "_tensor",
-    "_tensor_str", "ao", "classes", "export", "futures", "library", "quantization",
-    "return_types",
+    "_functorch", "_guards", "_higher_order_ops", "_jit_internal", "_library", "_ops",
+    "_vmap_internals",
+    "_subclasses", "_tensor", "_tensor_str", "ao", "classes", "export", "futures", "library",
+    "quantization", "return_types",
 }  # fmt: skip
 _LAZY_NAMES |= {
     "Event": "cuda", "Future": "futures", "PyTorchFileReader": "_C", "ScriptModule": "jit",
@@ -184,33 +219,40 @@ _LAZY_NAMES |= {
 }  # fmt: skip
 
 if _TYPE_CHECKING:
-    from clew import (
-        amp,
-        backends,
-        cpu,
-        cuda,
-        doctor,
-        fft,
-        func,
-        linalg,
-        multiprocessing,
-        nn,
-        optim,
-        profiler,
-        serialization,
-        signal,
-        special,
-        testing,
-        utils,
-    )
-    from clew.amp.autocast_mode import autocast
-    from clew.compiler import compile
-    from clew.doctor import graph
-    from clew.func import vmap
-    from clew.serialization import load, save
+    from clew import amp as amp
+    from clew import backends as backends
+    from clew import cpu as cpu
+    from clew import cuda as cuda
+    from clew import doctor as doctor
+    from clew import fft as fft
+    from clew import func as func
+    from clew import linalg as linalg
+    from clew import multiprocessing as multiprocessing
+    from clew import nested as nested
+    from clew import nn as nn
+    from clew import optim as optim
+    from clew import profiler as profiler
+    from clew import serialization as serialization
+    from clew import signal as signal
+    from clew import special as special
+    from clew import testing as testing
+    from clew import utils as utils
+    from clew.amp.autocast_mode import autocast as autocast
+    from clew.compiler import compile as compile
+    from clew.core.functions import *  # noqa: F403  # names of a stub
+    from clew.doctor import graph as graph
+    from clew.func import vmap as vmap
+    from clew.serialization import load as load
+    from clew.serialization import save as save
 
 
 _get_lazily, __dir__ = _on_request(__name__, _LAZY, _LAZY_NAMES)
+
+# As in PyTorch without the parts: `from torch import *` leaves the program's `nn` alone.
+__all__ = [
+    name for name in sorted({*globals(), *_LAZY_NAMES})
+    if not name.startswith("_") and f"{__name__}.{name}" not in _sys.modules
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> _Any:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from clew import errors
-from clew.core.inplace import bump_version, check_overlap, check_write
+from clew.core.inplace import check_overlap, check_write, note_write
 from clew.core.overrides import overridable
 from clew.core.state import local
 from clew.core.tensor import Tensor
@@ -87,7 +87,7 @@ def _written_by_kernel(
         return False  # its history must be recorded
     check_overlap(inputs)
     ufunc(array, *[other._array for other in others], array.dtype.type(number), out=array)
-    bump_version(target, writer)
+    note_write(target, writer)
     return True
 
 

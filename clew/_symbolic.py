@@ -1,6 +1,7 @@
 """Symbolic numbers of PyTorch's compiler: clew has none, so these functions are of plain ones.
 
-The classes are for `isinstance`: no object of theirs exists.
+`SymFloat` and `SymBool` are for `isinstance`: no object of theirs exists. A `SymInt` is the length
+of a ragged dimension of a nested tensor.
 """
 
 from __future__ import annotations
@@ -11,20 +12,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from clew.core.overrides import overridable
+from clew.core.size import SymInt
 
 __all__ = [
     "SymBool", "SymFloat", "SymInt", "sym_float", "sym_fresh_size", "sym_int", "sym_ite", "sym_max",
     "sym_min", "sym_not", "sym_sqrt", "sym_sum",
 ]  # fmt: skip
-
-
-class SymInt:
-    """An integer that a compiler does not know yet: for `isinstance`.
-
-    Example:
-        >>> isinstance(clew.ones(2).shape[0], clew.SymInt)
-        False
-    """
 
 
 class SymFloat:

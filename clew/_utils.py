@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -28,10 +28,25 @@ from clew.utils.data._utils.worker import ExceptionWrapper
 
 __all__ = [
     "_flatten_dense_tensors", "_rebuild_parameter", "_rebuild_parameter_with_state",
-    "_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_unflatten_dense_tensors",
+    "_rebuild_tensor", "_rebuild_tensor_v2", "_rebuild_tensor_v3", "_take_tensors",
+    "_unflatten_dense_tensors",
     "ExceptionWrapper", "_element_size", "_get_available_device_type", "_get_device_index",
     "_get_device_module", "get_device_module",
 ]  # fmt: skip
+
+
+def _take_tensors(tensors: Sequence[Tensor], size_limit: int) -> Iterator[list[Tensor]]:
+    """Lists of tensors of one dtype, each closed once it has more than `size_limit` bytes."""
+    open_lists: dict[Any, tuple[list[Tensor], int]] = {}
+    for tensor in tensors:
+        size = tensor.numel() * tensor.element_size()
+        found, total = open_lists.get(tensor.dtype, ([], 0))
+        if found and total + size > size_limit:
+            yield found
+            found, total = [], 0
+        found.append(tensor)
+        open_lists[tensor.dtype] = found, total + size
+    yield from (found for found, _ in open_lists.values() if found)
 
 
 def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Tensor:

@@ -178,6 +178,8 @@ def _refuse_import(fullname: str, reason: str) -> None:
 
 
 _first, _last = _Alias(), _Companions()
+# The module that a tensor's class names, while the alias is not installed.
+_home_of_tensors = ""
 
 
 def is_installed() -> bool:
@@ -199,8 +201,12 @@ def install() -> None:
         sys.path.insert(1, STAND_IN)
     # Programs choose by the version what they may call: they are told whose API this is.
     own.__dict__["__version__"] = own.version.api
-    # Programs compare the first part of a dotted name with the module's.
+    # Programs compare the first part of a dotted name with the module's, and that of a tensor's
+    # class, by which they tell the libraries apart.
     own.__dict__["__name__"] = _THEIRS
+    global _home_of_tensors
+    _home_of_tensors = own.Tensor.__module__
+    own.Tensor.__module__ = _THEIRS
 
 
 def uninstall() -> None:
@@ -214,6 +220,7 @@ def uninstall() -> None:
     own = sys.modules[_OWN]
     own.__dict__["__version__"] = own.version.clew
     own.__dict__["__name__"] = _OWN
+    own.Tensor.__module__ = _home_of_tensors
 
 
 def _forget_torch() -> dict[str, ModuleType]:

@@ -102,7 +102,7 @@ def modified_in_place(
         "one of the variables needed for gradient computation has been modified by an inplace "
         f"operation: [{kind}]"
         f"{made_by} is at version {storage.version}; expected version {version} instead.",
-        f"  saved as `{name}` by {node.name()} at {describe(node._where)}{in_module(node)}",
+        f"  saved as `{name}` by {node._name()} at {describe(node._where)}{in_module(node)}",
         f"  overwritten by `{writer}` at {describe(storage.written_at)}",
         f"  needed by backward at {describe(user_where())}",
         f"  Write a new tensor instead of changing this one ({_out_of_place_advice(writer)}), or "
@@ -150,9 +150,9 @@ def warn_untracked_write(
     _, writer, where = write
     warnings.warn(
         f"a tensor needed for gradient computation was overwritten behind autograd's back: "
-        f"[{array.dtype.name} {shape_list(array.shape)}], which is `{name}` of {node.name()}. The "
+        f"[{array.dtype.name} {shape_list(array.shape)}], which is `{name}` of {node._name()}. The "
         "gradient is computed from the new values.\n"
-        f"  saved by {node.name()} at {describe(node._where)}{in_module(node)}\n"
+        f"  saved by {node._name()} at {describe(node._where)}{in_module(node)}\n"
         f"  overwritten through {writer} at {describe(where)}\n"
         "  Write to the tensor itself under `torch.no_grad()`, and autograd will check it; or "
         "clone it before the write.",
@@ -170,7 +170,7 @@ def backward_twice(node: Node, freed: Freed) -> RuntimeError:
         "when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
         "backward through the graph a second time or if you need to access saved tensors after "
         "calling backward.\n"
-        f"  The shared node is {node.name()}, built at {describe(node._where)}{in_module(node)}\n"
+        f"  The shared node is {node._name()}, built at {describe(node._where)}{in_module(node)}\n"
         f"  freed by the backward at {describe(freed.where)}\n"
         f"  asked for again at {describe(user_where())}\n"
         "  If that line runs once but backward runs in a loop, move it into the loop. If it "
@@ -183,7 +183,7 @@ def backward_twice(node: Node, freed: Freed) -> RuntimeError:
 def nan_in_backward(node: Node, number: int) -> RuntimeError:
     """Anomaly mode: a node returned NaN."""
     return RuntimeError(
-        f"Function '{node.name()}' returned nan values in its {number}th output.\n"
+        f"Function '{node._name()}' returned nan values in its {number}th output.\n"
         f"  The forward call was {describe(node._where)}{in_module(node)}"
     )
 
@@ -235,7 +235,7 @@ def tangent_size(shape: Sequence[int], tangent: Sequence[int]) -> RuntimeError:
 
 def operation_name(node: Node) -> str:
     """The operation of a node as PyTorch's messages name it: `Add`, `Sum1`."""
-    return re.sub(r"Backward0?(\d*)$", r"\1", node.name().rpartition("::")[2])
+    return re.sub(r"Backward0?(\d*)$", r"\1", node._name().rpartition("::")[2])
 
 
 def forbidden_view(view: View, tensor: Tensor, what: str) -> RuntimeError:
@@ -413,10 +413,10 @@ class Warnings:
     given: ClassVar[set[str]] = set()
 
 
-def warn_once(text: str) -> None:
-    """Warn at the user's line, once in a process unless `set_warn_always` says otherwise."""
-    if Warnings.always or text not in Warnings.given:
-        Warnings.given.add(text)
+def warn_once(text: str, about: str = "") -> None:
+    """Warn once in a process, and `about` one thing, unless `set_warn_always` says otherwise."""
+    if Warnings.always or (about or text) not in Warnings.given:
+        Warnings.given.add(about or text)
         warnings.warn(text, stacklevel=user_stacklevel())
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from clew.core.arguments import typed as _typed
 from clew.core.overrides import overridable as _overridable
+from clew.core.public import findable as _findable
 from clew.core.public import with_out as _with_out
 from clew.core.tensor import Tensor
 from clew.ops.define.out_checks import spectrum as _spectrum
@@ -36,6 +37,7 @@ Args:
     out: where to write the result
 
 Example:
+    >>> import clew
     >>> clew.fft.{name}(clew.ones(4, 4)).shape
     torch.Size([4, {columns}])
 """
@@ -69,4 +71,5 @@ __all__ = [
     "rfft2", "rfftfreq", "rfftn",
 ]  # fmt: skip
 
+_findable(globals())
 _overridable("torch.fft", globals(), *__all__)

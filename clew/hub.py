@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 from urllib.parse import urlparse
 
 from clew import errors
+from clew.aliasing import missing_name
 from clew.serialization import load as _load
 
 __all__ = [
@@ -34,6 +35,12 @@ DEFAULT_CACHE_DIR = "~/.cache"
 READ_DATA_CHUNK = 128 * 1024
 MODULE_HUBCONF = "hubconf.py"
 _chosen_dir: str | None = None
+
+
+def __getattr__(name: str) -> Any:
+    if name == "tqdm":  # that of the package, which public packages take from here
+        return importlib.import_module("tqdm").tqdm
+    return missing_name(sys.modules[__name__], name)
 
 
 def get_dir() -> str:

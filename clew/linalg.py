@@ -6,6 +6,7 @@ from typing import Any as _Any
 from clew.core.arguments import typed as _typed
 from clew.core.overrides import overridable as _overridable
 from clew.core.public import Accept as _Accept
+from clew.core.public import findable as _findable
 from clew.core.public import with_out as _with_out
 from clew.ops.define import out_checks as _outs
 from clew.ops.define.rows import out_form as _out_form
@@ -27,8 +28,10 @@ from clew.ops.reduce import norms as _norms
 _Function = _Callable[..., _Any]
 
 
-def _checked(function: _Function, accept: _Accept = _outs.exact) -> _Function:
-    return _with_out(_typed(function), accept=accept)
+def _checked(
+    function: _Function, accept: _Accept = _outs.exact, differentiable: bool | None = True
+) -> _Function:
+    return _with_out(_typed(function), accept=accept, differentiable=differentiable)
 
 
 # Each function takes out=, except for the views.
@@ -45,9 +48,9 @@ lu = _checked(_lu.lu)
 lu_factor = _checked(_lu.lu_factor)
 lu_factor_ex = _checked(_lu.lu_factor_ex)
 lu_solve = _checked(_lu.lu_solve)
-ldl_factor = _with_out(_typed(_ldl.ldl_factor), _ldl.first_of_input_dtype, False)
-ldl_factor_ex = _with_out(_typed(_ldl.ldl_factor_ex), _ldl.first_of_input_dtype, False)
-ldl_solve = _out_form(_typed(_ldl.ldl_solve), _outs.EXACT_OUT, differentiable=False)
+ldl_factor = _with_out(_typed(_ldl.ldl_factor), _ldl.first_of_input_dtype, None)
+ldl_factor_ex = _with_out(_typed(_ldl.ldl_factor_ex), _ldl.first_of_input_dtype, None)
+ldl_solve = _out_form(_typed(_ldl.ldl_solve), _outs.EXACT_OUT, differentiable=None)
 qr = _checked(_qr.qr)
 svd = _checked(_decompositions.svd)
 svdvals = _checked(_decompositions.svdvals)
@@ -56,7 +59,9 @@ eigvalsh = _checked(_decompositions.eigvalsh)
 eig = _checked(
     _decompositions.eig, _outs.castable("torch.linalg.eig", "eigenvalues", "eigenvectors")
 )
-eigvals = _checked(_decompositions.eigvals, _outs.castable("torch.linalg.eigvals", "eigenvalues"))
+eigvals = _checked(
+    _decompositions.eigvals, _outs.castable("torch.linalg.eigvals", "eigenvalues"), None
+)
 det = _checked(_determinants.det)
 slogdet = _checked(_determinants.slogdet)
 pinv = _checked(_linalg.pinv, _outs.castable("linalg.pinv"))
@@ -66,15 +71,16 @@ lstsq = _checked(
 )
 matrix_power = _checked(_linalg.matrix_power, _outs.castable("matrix_power"))
 matrix_exp = _typed(_linalg.matrix_exp)
-matrix_rank = _checked(_linalg.matrix_rank, _outs.castable("torch.linalg.matrix_rank"))
-tensorinv = _checked(_linalg.tensorinv, _outs.castable("tensorinv"))
-tensorsolve = _checked(_linalg.tensorsolve, _outs.castable("tensorsolve"))
-norm = _checked(_matrix_norms.norm, _outs.of_result_dtype(_outs.norm_words("linalg.norm")))
+matrix_rank = _checked(_linalg.matrix_rank, _outs.castable("torch.linalg.matrix_rank"), False)
+# Composed of others, so inputs with history are no obstacle to `out=`.
+tensorinv = _checked(_linalg.tensorinv, _outs.castable("tensorinv"), False)
+tensorsolve = _checked(_linalg.tensorsolve, _outs.castable("tensorsolve"), False)
+norm = _checked(_matrix_norms.norm, _outs.of_result_dtype(_outs.norm_words("linalg.norm")), False)
 vector_norm = _with_out(_norms.vector_norm, accept=_outs.exact)
 matrix_norm = _checked(
-    _matrix_norms.matrix_norm, _outs.of_result_dtype(_outs.norm_words("linalg.matrix_norm"))
+    _matrix_norms.matrix_norm, _outs.of_result_dtype(_outs.norm_words("linalg.matrix_norm")), False
 )
-cond = _checked(_matrix_norms.cond, _outs.castable("linalg.cond"))
+cond = _checked(_matrix_norms.cond, _outs.castable("linalg.cond"), False)
 vander = _typed(_matrix_norms.vander)
 vecdot = _checked(_matrix_norms.vecdot, _outs.of_result_dtype(_outs.vecdot_words))
 cross = _with_out(_typed(_matrix_norms.linalg_cross), _matrix_norms.cross_out)
@@ -94,4 +100,5 @@ __all__ = [
     "vander", "vecdot", "vector_norm",
 ]  # fmt: skip
 
+_findable(globals())
 _overridable("torch.linalg", globals(), *__all__)

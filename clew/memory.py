@@ -11,7 +11,8 @@ import numpy as np
 
 from clew import errors
 from clew.autograd.context import FunctionCtx, SavedIntermediate
-from clew.core.node import AccumulateGrad, Node, edge_of, reachable
+from clew.core.engine import reachable
+from clew.core.node import AccumulateGrad, Node, edge_of
 from clew.core.recording import OpNode
 from clew.core.saving import Packed, SavedDual, SavedObject
 from clew.core.tensor import Tensor, sync
@@ -167,7 +168,7 @@ def _largest(arrays: list[np.ndarray]) -> str:
 
 
 def _place(node: Node) -> tuple[str, str, str]:
-    name = node.name().removesuffix("0").removesuffix("Backward")
+    name = node._name().removesuffix("0").removesuffix("Backward")
     where = node._where
     return name, "-" if where is None else Where(*where).short, node.module_path or ""
 

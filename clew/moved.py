@@ -68,6 +68,7 @@ _PARTS = {
     "create.nested_data": "create.from_data",
     "create.random_fills": "create.sampling",
     "reduce.prod": "reduce.reductions",
+    "reduce.logsumexp": "reduce.reductions",
     "reduce.quantiles": "reduce.statistics",
     "shape.diagonals": "shape.rearranging",
     "shape.squeezing": "shape.views",
@@ -75,6 +76,7 @@ _PARTS = {
     "linalg.determinants": "linalg.matrix_functions",
     "linalg.inverse": "linalg.solve",
     "spectral.frequencies": "spectral.fft",
+    "spectral.transforms": "spectral.fft",
 }
 
 

@@ -6,6 +6,8 @@ Tensors travel through queues, pipes and arguments of processes. Those in shared
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import multiprocessing
 import os
 import pickle
@@ -15,11 +17,15 @@ import tempfile
 import time
 import traceback
 import warnings
+import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
 from multiprocessing import *  # noqa: F403  (this module stands in for Python's)
 from multiprocessing import connection, reduction
 from typing import Any
 
+from clew import errors
 from clew.core.tensor import Tensor
 from clew.nn.parameter import Parameter
 from clew.ops.tensor.shared_memory import reduce_tensor
@@ -120,6 +126,16 @@ def _run(fn: Callable[..., Any], index: int, args: tuple[Any, ...], error_file: 
         sys.exit(1)
 
 
+def _ended(place: int, pid: int, code: int) -> ProcessExitedException:
+    """The error of a process that was killed (a negative code) or has exited."""
+    if code < 0:
+        name = signal.Signals(-code).name
+        message = f"process {place} terminated with signal {name}"
+        return ProcessExitedException(message, place, pid, code, name)
+    message = f"process {place} terminated with exit code {code}"
+    return ProcessExitedException(message, place, pid, code)
+
+
 class ProcessContext:
     """A group of processes, to be waited for."""
 
@@ -127,6 +143,7 @@ class ProcessContext:
         self.error_files = error_files
         self.processes = processes
         self.sentinels = {process.sentinel: place for place, process in enumerate(processes)}
+        weakref.finalize(self, _remove, error_files)
 
     def pids(self) -> list[int]:
         """The ids of the processes."""
@@ -170,22 +187,69 @@ class ProcessContext:
                 text = pickle.load(file)
             message = f"\n\n-- Process {place} terminated with the following error:\n{text}"
             return ProcessRaisedException(message, place, process.pid)
-        code = process.exitcode
-        if code < 0:
-            name = signal.Signals(-code).name
-            message = f"process {place} terminated with signal {name}"
-            return ProcessExitedException(message, place, process.pid, code, name)
-        message = f"process {place} terminated with exit code {code}"
-        return ProcessExitedException(message, place, process.pid, code)
+        return _ended(place, process.pid, process.exitcode)
 
-    def __del__(self) -> None:
-        for error_file in self.error_files:
-            if os.path.exists(error_file):
-                os.unlink(error_file)
+
+def _remove(paths: list[str]) -> None:
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+
+
+def _run_as_rank(fn: Callable[..., Any], args: tuple[Any, ...], nprocs: int) -> None:
+    if nprocs == 0:
+        raise RuntimeError(
+            "the program starts 0 processes: it seems to count GPUs, and there are none. Let it "
+            f"start {os.environ['WORLD_SIZE']}, the number of ranks" + errors.at_user_line()
+        )
+    if nprocs != int(os.environ["WORLD_SIZE"]):
+        raise RuntimeError(
+            f"the program starts {nprocs} processes and runs as {os.environ['WORLD_SIZE']} ranks: "
+            f"start the program with `clew launch -n {nprocs}`" + errors.at_user_line()
+        )
+    fn(int(os.environ["RANK"]), *args)
+
+
+def _makes_group(fn: Callable[..., Any]) -> bool:
+    launcher = importlib.import_module("clew.distributed.launcher.spawning")
+    return bool(launcher.makes_group(fn))
+
+
+def _run_over_mpi(fn: Callable[..., Any], args: tuple[Any, ...], nprocs: int) -> None:
+    """Run the function in ranks of MPI, to their end."""
+    launcher = importlib.import_module("clew.distributed.launcher.spawning")
+    try:
+        failure = launcher.run(fn, args, nprocs)
+    except launcher.LaunchError as error:
+        raise RuntimeError(f"{error}" + errors.at_user_line()) from None
+    if failure is None:
+        return
+    if failure.rank < 0:
+        raise RuntimeError(failure.title)
+    if failure.text:
+        place = f"\n\n-- Process {failure.rank} terminated with the following error:\n"
+        raise ProcessRaisedException(place + failure.text, failure.rank, failure.pid)
+    code = 128 - failure.status if failure.title.startswith("was killed") else failure.status
+    raise _ended(failure.rank, failure.pid, code)
 
 
 class SpawnContext(ProcessContext):
     """The group that `spawn` returns when it is told not to wait."""
+
+
+class _RanksContext(SpawnContext):
+    """Ranks of MPI, which a thread follows."""
+
+    def __init__(self, run: Callable[[], None]) -> None:
+        super().__init__([], [])
+        self._end = ThreadPoolExecutor(1, "clew ranks").submit(run)
+
+    def join(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
+        """Wait until all have ended, and raise what was wrong with one; False after `timeout`."""
+        if not wait([self._end], timeout).done:
+            return False
+        self._end.result()
+        return True
 
 
 def start_processes(
@@ -196,7 +260,17 @@ def start_processes(
     daemon: bool = False,
     start_method: str = "spawn",
 ) -> ProcessContext | None:
-    """Run `fn(i, *args)` in `nprocs` processes; an error in one ends all and is raised here."""
+    """Run `fn(i, *args)` in `nprocs` processes; an error in one ends all and is raised here.
+
+    Under `clew launch` the processes are there: each rank calls the function for itself. A function
+    that calls `init_process_group` runs in processes that MPI has started.
+    """
+    if os.environ.get("CLEW_LAUNCH") == "1" and "RANK" in os.environ:
+        _run_as_rank(fn, args, nprocs)
+        return None
+    if nprocs > 1 and _makes_group(fn):
+        run = partial(_run_over_mpi, fn, args, nprocs)
+        return run() if join else _RanksContext(run)
     context: Any = multiprocessing.get_context(start_method)
     processes, error_files = [], []
     for index in range(nprocs):

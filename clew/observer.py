@@ -52,6 +52,9 @@ class Observer:
     def similarity_computed(self, x1: Tensor, x2: Tensor, output: Tensor) -> None:
         """`cosine_similarity` has compared two tensors, in several operations."""
 
+    def divergence_computed(self, input: Tensor, target: Tensor) -> None:
+        """`kl_div` has compared log-probabilities with probabilities, in several operations."""
+
     # -- histories -------------------------------------------------------------------------------
 
     def history_cut(self, reason: NoHistory, node: Node) -> None:
@@ -127,8 +130,8 @@ class Observer:
     def scheduler_made(self, scheduler: Any) -> None:
         """A learning-rate scheduler is being made: told before its first step."""
 
-    def scheduler_steps(self, scheduler: Any) -> None:
-        """`scheduler.step()`: told before it is done."""
+    def scheduler_steps(self, scheduler: Any, metrics: Any = None) -> None:
+        """`scheduler.step()`, or `step(metrics)` of one that looks at a figure: told before."""
 
     def clipping(self, tensors: Sequence[Tensor]) -> None:
         """The gradients of these tensors are about to be clipped."""

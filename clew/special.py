@@ -7,6 +7,7 @@ from typing import Any as _Any
 
 from clew.core.overrides import overridable as _overridable
 from clew.core.public import FUNCTIONS
+from clew.core.public import findable as _findable
 from clew.core.public import with_out as _with_out
 from clew.ops.define.rows import SAME_OUT as _SAME_OUT
 from clew.ops.define.rows import out_form as _out_form
@@ -81,4 +82,5 @@ hermite_polynomial_he = _without_gradient(_polynomials.hermite_polynomial_he)
 laguerre_polynomial_l = _without_gradient(_polynomials.laguerre_polynomial_l)
 legendre_polynomial_p = _without_gradient(_polynomials.legendre_polynomial_p)
 
+_findable(globals())
 _overridable("torch.special", globals())

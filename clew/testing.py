@@ -164,6 +164,7 @@ def _mapping_difference(
 def _leaf_difference(actual: Any, expected: Any, rules: _Rules) -> str | None:
     if actual is None and expected is None:
         return None
+    actual, expected = (bool(v) if isinstance(v, np.bool_) else v for v in (actual, expected))
     numbers = (bool, int, float, complex, np.number)
     if isinstance(actual, numbers) and isinstance(expected, numbers):
         if rules.check_dtype and type(actual) is not type(expected):

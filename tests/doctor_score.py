@@ -1,5 +1,8 @@
 """How good the doctor is: `python -m tests.doctor_score [--filter TEXT] [--verbose]`.
 
+With `--engine torch` the programs run on PyTorch, those that import clew as well. `--engine both`
+runs them on both engines and says how many of them get the same findings.
+
 Each program in tests/doctor_programs/ says in its first lines what is wrong with it:
 `# expect: <class> line <n>[, <n> ...]` (or `<class> or <class> line ...`), or `# expect: nothing`.
 A line counts as found within ±1.
@@ -8,6 +11,7 @@ A line counts as found within ±1.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import re
@@ -65,6 +69,12 @@ class Outcome:
         )
 
     @property
+    def verdict(self) -> tuple[str, ...]:
+        """What was expected and found; of a correct program, what it was accused of."""
+        found = self.hits if self.expected.classes else self.problems
+        return tuple(sorted({finding["rule"].split(".")[0] for finding in found}))
+
+    @property
     def first(self) -> bool:
         return bool(self.problems) and self.problems[0] in self.hits
 
@@ -85,17 +95,36 @@ def programs(folder: str, text: str) -> Iterator[tuple[Path, Expected]]:
             yield path, expected
 
 
-def examine(job: tuple[Path, Expected]) -> Outcome:
+_IMPORTS = (
+    (re.compile(r"^(\s*)import clew as torch$", re.MULTILINE), r"\1import torch"),
+    (re.compile(r"^(\s*)import clew$", re.MULTILINE), r"\1import torch; clew = torch"),
+    (re.compile(r"^(\s*)(import|from) clew\b", re.MULTILINE), r"\1\2 torch"),
+)
+
+
+def on_torch(source: str) -> str:
+    """A program, line by line, with PyTorch in the place of clew."""
+    for pattern, text in _IMPORTS:
+        source = pattern.sub(text, source)
+    return source
+
+
+def examine(job: tuple[Path, Expected], engine: str = "clew") -> Outcome:
     """Run one program under the doctor."""
     path, expected = job
     environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "report.json"
-        command = [sys.executable, "-m", "clew.cli.main", "doctor", "--quiet", "--json", str(out)]
+        command = [sys.executable, "-m", "clew.cli.main", "doctor"]
+        program = path
+        if engine == "torch":
+            command = [sys.executable, "-m", "clew_doctor"]
+            program = Path(folder) / path.name
+            program.write_text(on_torch(path.read_text(encoding="utf-8")), encoding="utf-8")
         try:
             done = subprocess.run(
-                [*command, str(path)], capture_output=True, text=True, timeout=_TIMEOUT,
-                env=environment, check=False,
+                [*command, "--quiet", "--json", str(out), str(program)], capture_output=True,
+                text=True, timeout=_TIMEOUT, env=environment, check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return Outcome(path, expected, None, "timed out")
@@ -146,12 +175,30 @@ def main() -> int:
     parser.add_argument("--filter", default="", help="only programs whose name contains this")
     parser.add_argument("--verbose", action="store_true")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--engine", choices=("clew", "torch", "both"), default="clew")
+    parser.add_argument("--every", type=int, default=1, help="only one of so many programs")
     args = parser.parse_args()
-    jobs = [list(programs(folder, args.filter)) for folder in ("faulty", "correct")]
-    with ThreadPoolExecutor(args.jobs) as pool:
-        faulty, correct = (list(pool.map(examine, each)) for each in jobs)
-    score(faulty, correct, args.verbose)
+    jobs = [list(programs(folder, args.filter))[:: args.every] for folder in ("faulty", "correct")]
+    engines = ("clew", "torch") if args.engine == "both" else (args.engine,)
+    said: list[list[Outcome]] = []
+    for engine in engines:
+        with ThreadPoolExecutor(args.jobs) as pool:
+            run = functools.partial(examine, engine=engine)
+            faulty, correct = (list(pool.map(run, each)) for each in jobs)
+        print(f"on {engine}:")
+        score(faulty, correct, args.verbose)
+        said.append([*faulty, *correct])
+    if len(said) == 2:
+        agreement(*said)
     return 0
+
+
+def agreement(one: list[Outcome], other: list[Outcome]) -> None:
+    """Whether two engines are right, or wrong, about the same programs."""
+    unlike = [(a, b) for a, b in zip(one, other, strict=True) if a.verdict != b.verdict]
+    for a, b in unlike:
+        print(f"unlike: {describe(a)}; on the other engine {b.verdict}")
+    print(f"the engines agree on {1 - len(unlike) / max(len(one), 1):.1%} of {len(one)} programs")
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 import clew
-from tests.tensors import Array, is_inexact, short_name, tensors_in, to_numpy
+from tests.tensors import Array, is_inexact, short_name, sparse_parts, tensors_in, to_numpy
 
 TOLERANCES: dict[str, tuple[float, float]] = {
     "float16": (1e-3, 1e-5),
@@ -43,6 +43,7 @@ _NAMESPACES = (
     "signal.windows",
     "nn.utils.rnn",
     "masked",
+    "sparse",
     "Tensor",
 )
 
@@ -234,8 +235,10 @@ def tensor_to_clew(tensor: torch.Tensor, memo: dict[int, Any] | None = None) -> 
 
     Tensors that share memory in torch share it in clew too, if they are given the same memo.
     """
-    if tensor.layout != torch.strided or tensor.device.type != "cpu":
+    if tensor.device.type != "cpu":
         raise Untranslatable(f"a {tensor.layout} tensor on {tensor.device} has no clew form")
+    if tensor.layout != torch.strided:
+        return _sparse_to_clew(tensor)
     if tensor.dim() > MAX_DIMS:
         raise Untranslatable(f"NumPy arrays have at most {MAX_DIMS} dimensions")
     plain = tensor.detach().resolve_conj().resolve_neg()
@@ -247,6 +250,18 @@ def tensor_to_clew(tensor: torch.Tensor, memo: dict[int, Any] | None = None) -> 
         result = clew.empty(0, dtype=lookup(clew, short_name(plain.dtype)))
         result.set_(memory, plain.storage_offset(), tuple(plain.shape), plain.stride())
     return result.requires_grad_() if tensor.requires_grad else result
+
+
+def _sparse_to_clew(tensor: torch.Tensor) -> Any:
+    *places, values = [tensor_to_clew(part) for part in sparse_parts(tensor.detach())]
+    size, wanted = tuple(tensor.shape), tensor.requires_grad
+    if tensor.layout == torch.sparse_coo:
+        merged = tensor.is_coalesced()
+        return clew.sparse_coo_tensor(
+            places[0], values, size, is_coalesced=merged, requires_grad=wanted
+        )
+    layout = lookup(clew, short_name(tensor.layout))
+    return clew.sparse_compressed_tensor(*places, values, size, layout=layout, requires_grad=wanted)
 
 
 def _whole_memory(plain: torch.Tensor, memo: dict[int, Any]) -> Any:
@@ -368,6 +383,14 @@ def _assert_same_tensor(
         assert actual.requires_grad == wanted, (
             f"{where}: requires_grad={actual.requires_grad} but torch {wanted}"
         )
+    assert str(actual.layout) == str(expected.layout), (
+        f"{where}: layout {actual.layout} but torch has {expected.layout}"
+    )
+    if expected.layout != torch.strided:
+        pairs = zip(sparse_parts(actual.detach()), sparse_parts(expected.detach()), strict=True)
+        for number, (ours, theirs) in enumerate(pairs):
+            _assert_same_tensor(ours, theirs, rtol, atol, False, f"{where}, part {number}")
+        return
     default = TOLERANCES.get(short_name(expected.dtype), (0.0, 0.0))
     rtol = default[0] if rtol is None else rtol
     atol = default[1] if atol is None else atol
@@ -415,8 +438,10 @@ def assert_same_inputs(actual: Any, expected: Any, before: list[torch.Tensor]) -
     """After the call clew's inputs equal torch's: exactly so where torch has written to none."""
     pairs = zip(tensors_in(actual), tensors_in(expected), before, strict=True)
     for i, (ours, theirs, old) in enumerate(pairs):
-        same_shape = theirs.shape == old.shape
-        untouched = same_shape and torch.equal(theirs.detach().nan_to_num(), old.nan_to_num())
+        now, same_shape = theirs.detach(), theirs.shape == old.shape
+        if theirs.layout != torch.strided:
+            now, old = sparse_parts(now)[-1], sparse_parts(old)[-1]
+        untouched = same_shape and torch.equal(now.nan_to_num(), old.nan_to_num())
         tolerance = (0.0, 0.0) if untouched else (None, None)
         assert_same(ours, theirs, *tolerance, where=f"input {i} after the call")
 

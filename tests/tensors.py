@@ -88,6 +88,20 @@ def to_torch(value: Any) -> Any:
     return torch.from_numpy(array)
 
 
+_PARTS = {
+    "sparse_coo": ("_indices", "_values"),
+    "sparse_csr": ("crow_indices", "col_indices", "values"),
+    "sparse_bsr": ("crow_indices", "col_indices", "values"),
+    "sparse_csc": ("ccol_indices", "row_indices", "values"),
+    "sparse_bsc": ("ccol_indices", "row_indices", "values"),
+}
+
+
+def sparse_parts(tensor: Any) -> list[Any]:
+    """What a sparse tensor of either library consists of: indices, and last the values."""
+    return [getattr(tensor, name)() for name in _PARTS[short_name(tensor.layout)]]
+
+
 def tensors_in(value: Any) -> list[Any]:
     """All tensors of a nested value, in order of occurrence, each one once."""
     found: list[Any] = []

@@ -16,21 +16,9 @@ import clew
 
 DATA = Path(__file__).parent / "data" / "api_surface.txt"
 
-_SPARSE = "tensors are dense"
-_ONE_PROCESS = "training in several processes is not part of clew"
-_NUMBERS_ONLY = "tensors of unequal lengths in one are not part of clew"
-
 # What clew does not have, with all that is below it, and why.
 ABSENT = {
-    "torch.sparse_coo_tensor": _SPARSE,
-    "torch.sparse": _SPARSE,
-    "Tensor.to_sparse": _SPARSE,
-    "Tensor.coalesce": _SPARSE,
-    "Tensor.values": _SPARSE,
     "Tensor.index": "not a documented method: the counted calls are those of lists and strings",
-    "Tensor.resize": "removed in favour of resize_: the counted calls are those of images",
-    "torch.nested": _NUMBERS_ONLY,
-    "torch.distributed.autograd": _ONE_PROCESS,
 }
 
 MISSING = object()

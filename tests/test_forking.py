@@ -118,6 +118,8 @@ ELSEWHERE = {
     "kernels/runtime/compile_thread.py": "forks wait for it",
     "kernels/runtime/jit.py": "only what the compiler thread computes, for which forks wait",
     "forking.py": "what `add_lock` makes",
+    "distributed/runtime/watchdog.py": "MPI ends with a fork: the child is no rank",
+    "distributed/runtime/work.py": "the same",
 }
 
 

@@ -15,7 +15,18 @@ PACKAGE = Path(__file__).resolve().parent.parent / "clew"
 
 # From bottom to top. A part may import its own rank and every rank below it.
 RANKS: tuple[frozenset[str], ...] = (
-    frozenset({"aliasing", "collector", "errors", "forking", "interrupts", "observer", "source"}),
+    frozenset(
+        {
+            "aliasing",
+            "collector",
+            "errors",
+            "forking",
+            "interrupts",
+            "observed",
+            "observer",
+            "source",
+        }
+    ),
     frozenset({"backend"}),
     frozenset({"kernels"}),
     frozenset({"core"}),
@@ -48,13 +59,18 @@ RANKS: tuple[frozenset[str], ...] = (
             "library",
             "_C",
             "_dynamo",
+            "_functorch",
             "_inductor",
             "_library",
             "_subclasses",
             "ao",
+            "_higher_order_ops",
+            "quantization",
             "export",
             "jit",
             "onnx",
+            "sparse",
+            "nested",
         }
     ),
     frozenset({"doctor"}),
@@ -82,6 +98,7 @@ FOLDERS: dict[str, tuple[frozenset[str], ...]] = {
         frozenset({"pointwise", "shape"}),
         frozenset({"create", "index", "reduce"}),
         frozenset({"linalg"}),
+        frozenset({"nested", "sparse"}),
         frozenset({"nn"}),
         frozenset({"batching", "spectral"}),
     ),
@@ -89,6 +106,7 @@ FOLDERS: dict[str, tuple[frozenset[str], ...]] = {
         frozenset({"facts"}),
         frozenset({"report"}),
         frozenset({"rules"}),
+        frozenset({"engines"}),
         frozenset({"observe"}),
     ),
 }
@@ -96,15 +114,18 @@ FOLDERS: dict[str, tuple[frozenset[str], ...]] = {
 # Packages that clew works without: only these may be imported inside a function,
 OPTIONAL = frozenset(
     {
-        "llvmlite", "torch", "jax", "cupy", "matplotlib", "mpi4py", "onnx", "plotly", "safetensors",
-        "gymnasium", "sklearn",
+        "llvmlite", "torch", "jax", "cupy", "matplotlib", "mpi4py", "onnx", "onnxruntime",
+        "plotly", "safetensors", "gymnasium", "sklearn",
     }
 )  # fmt: skip
 # and what `import clew` would wait for although few programs need it.
 LATE = frozenset(
     {
         "difflib", "fractions", "json", "multiprocessing.reduction", "tempfile", "threadpoolctl",
-        "clew.kernels.runtime.code_cache", "clew.ops.batching.tables",
+        "clew.kernels.runtime.code_cache", "clew.ops.batching.tables", "clew.ops.op_calls",
+        "clew.ops.sparse", "clew.ops.sparse.construction", "clew.ops.sparse.core_ops",
+        "clew.ops.nested.construction", "clew.ops.nested.tensor", "clew.serialization.nested",
+        "clew.serialization.sparse",
     }
 )  # fmt: skip
 NEVER_AT_IMPORT = frozenset({"torch", "jax", "cupy", "matplotlib", "gymnasium", "sklearn"})

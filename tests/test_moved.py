@@ -38,6 +38,30 @@ def test_a_name_is_found_in_the_module_that_it_was_part_of(module: str, method: 
     assert pickle.loads(text) is now
 
 
+@pytest.mark.parametrize("name", ["det", "pinv", "lstsq", "matrix_exp", "tensorsolve"])
+def test_names_of_a_module_that_is_a_folder_now(name: str) -> None:
+    from clew.ops.linalg import matrix_functions
+
+    found = pickle.loads(f"cclew.ops.linalg\n{name}\n.".encode())
+    assert found is getattr(matrix_functions, name)
+
+
+@pytest.mark.parametrize("space", ["linalg", "fft", "special", "nn.functional"])
+def test_public_functions_are_found_where_they_are_public(space: str) -> None:
+    """By the names of today, too: each is what the pickle of itself gives."""
+    theirs = importlib.import_module(f"torch.{space}")
+    ours = importlib.import_module(f"clew.{space}")
+    names = [n for n in getattr(theirs, "__all__", dir(theirs)) if not n.startswith("_")]
+    both = [(getattr(theirs, n, None), getattr(ours, n, None)) for n in names]
+    for function, own in both:
+        if callable(function) and callable(own) and not isinstance(function, type(importlib)):
+            try:
+                pickle.dumps(function)
+            except (pickle.PicklingError, AttributeError, TypeError):
+                continue  # torch's is not found, either
+            assert pickle.loads(pickle.dumps(own)) is own
+
+
 def test_every_module_is_where_the_table_says() -> None:
     for before, now in moved._moved().items():
         assert vars(importlib.import_module(now))

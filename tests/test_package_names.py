@@ -6,6 +6,7 @@ import importlib
 import subprocess
 import sys
 import threading
+import types
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from tests.twice import raised, twice
 
 LISTED = """
 _C _C._functorch _C._nn _C._distributed_c10d _C._distributed_rpc _custom_ops _dynamo
+_higher_order_ops.associative_scan
 _dynamo.config _dynamo.eval_frame _dynamo.exc _dynamo.utils _inductor _inductor.config _jit_internal
 _library.custom_ops _ops _subclasses.fake_tensor _tensor_str ao.quantization classes cuda.amp.common
 cuda.amp.grad_scaler cuda.comm cuda.graphs cuda.nvtx cuda.profiler cuda.random
@@ -34,6 +36,9 @@ nn.attention.flex_attention nn.parallel.scatter_gather nn.quantized onnx.symboli
 onnx.symbolic_opset11 onnx.utils quantization return_types utils._contextlib utils._cxx_pytree
 utils._foreach_utils utils._triton utils.cpp_extension utils.data.datapipes.iter
 utils.data.datapipes.map utils.data.datapipes.utils.common utils.model_zoo utils.weak
+backends.mha backends.nnpack backends.quantized backends.xnnpack jit._state nn._reduction
+nn.common_types nn.parallel.parallel_apply nn.parallel.replicate quantization.observer
+quantization.fake_quantize quantization.qconfig utils.data._utils.signal_handling
 """
 MODULES = LISTED.split()
 
@@ -61,17 +66,11 @@ def test_what_a_module_lists_is_there(name: str) -> None:
         assert hasattr(module, each), each
 
 
-def test_what_needs_several_processes_says_so() -> None:
-    from clew.distributed import fsdp, rpc, tensor
+def test_what_is_not_there_says_so() -> None:
+    from clew.distributed import rpc, tensor
 
-    for call in (
-        lambda: fsdp.FullyShardedDataParallel(clew.nn.Linear(1, 1)),
-        lambda: tensor.distribute_tensor(clew.ones(1)),
-        lambda: rpc.init_rpc("worker"),
-        lambda: clew.distributed.init_device_mesh("cpu", (1,)),
-    ):
-        with pytest.raises(RuntimeError, match="clew trains in one process"):
-            call()
+    with pytest.raises(RuntimeError, match="call no functions of each other"):
+        rpc.init_rpc("worker")
     assert not isinstance(clew.ones(1), tensor.DTensor)
     assert tensor.Shard(1).is_shard(1) and tensor.Replicate().is_replicate()
 
@@ -143,3 +142,195 @@ def test_settings_of_the_compiler_are_patched_and_put_back() -> None:
     with config.patch(recompile_limit=99, newly_made=1):
         assert (config.recompile_limit, config.newly_made) == (99, 1)
     assert config.recompile_limit == before and not hasattr(config, "newly_made")
+
+
+@twice
+def test_products_of_bytes(lib: Any) -> Any:
+    a = lib.arange(-8, 8, dtype=lib.int8).reshape(4, 4)
+    return [
+        lib._int_mm(a, a), lib.vmap(lib._int_mm, (0, None))(lib.stack([a, -a]), a),
+        lib._int_mm(a.to(lib.uint8), a), raised(lib._int_mm, a.float(), a),
+        raised(lib._int_mm, a, a.int()), raised(lib._int_mm, a[0], a),
+        raised(lib._int_mm, a[:, 1:], a),
+    ]  # fmt: skip
+
+
+@twice
+def test_rows_of_sparse_matrices(lib: Any) -> Any:
+    rows, columns = lib.tensor([0, 0, 2]), lib.tensor([1, 2, 0])
+    starts = lib._convert_indices_from_coo_to_csr(rows, 4)
+    back = lib._convert_indices_from_csr_to_coo
+    return [
+        starts, lib._convert_indices_from_coo_to_csr(rows, 3, out_int32=True),
+        back(starts, columns), back(starts, columns, out_int32=True, transpose=True),
+        lib._segment_reduce(lib.ones(3), "sum", offsets=lib.tensor([0, 1, 3])),
+    ]  # fmt: skip
+
+
+@twice
+def test_questions_of_packages(lib: Any) -> Any:
+    reduction = lib.nn._reduction
+    linear = lib.nn.Linear(2, 2)
+    return [
+        [reduction.get_enum(each) for each in ("none", "mean", "sum")],
+        raised(reduction.get_enum, "most"), reduction.legacy_get_string(None, None, False),
+        reduction.legacy_get_string(False, None), reduction.legacy_get_enum(True, False),
+        lib.autograd._is_checkpoint_valid(), lib.cuda.amp.common.amp_definitely_not_available(),
+        lib.backends.cuda.is_flash_attention_available(),
+        lib.nn.functional._Reduction is reduction, isinstance(linear.weight, lib.nn.Parameter),
+        type(lib.nn.Parameter) is lib.nn.parameter._ParameterMeta,
+    ]  # fmt: skip
+
+
+def test_torchaudio_finds_answers() -> None:
+    """Its compiled part cannot be loaded; its functions in Python do without it."""
+    clew.ops.load_library("/somewhere/torchaudio/lib/_torchaudio.abi3.so")
+    assert clew.ops._torchaudio.cuda_version() is None
+    assert clew.ops._torchaudio.is_align_available() is False
+    with pytest.raises(OSError, match="binary interface"):
+        clew.ops.load_library("/somewhere/mine.so")
+
+
+def test_several_devices_are_one() -> None:
+    linear, x = clew.nn.Linear(2, 2), clew.ones(1, 2)
+    copies = clew.nn.parallel.replicate(linear, [0, 1])
+    results = clew.nn.parallel.parallel_apply(copies, [x, (x,)])
+    assert len(results) == 2 and all(clew.equal(each, linear(x)) for each in results)
+    with pytest.raises(AssertionError, match="is not equal to the number of inputs"):
+        clew.nn.parallel.parallel_apply(copies, [x])
+
+
+@twice
+def test_partial_results(lib: Any) -> Any:
+    path = f"{lib.__name__}._higher_order_ops.associative_scan"
+    scan = importlib.import_module(path).associative_scan
+    x = lib.arange(10, dtype=lib.float64).reshape(2, 5) / 7 + 1
+    x.requires_grad_()
+
+    def states(left: Any, right: Any) -> Any:
+        return left[0] * right[0], left[1] * right[0] + right[1]
+
+    sums = scan(lambda a, b: a + b, x, 1, combine_mode="generic")
+    both = scan(states, (x, x * 2), 1, reverse=True, combine_mode="generic")
+    (sums.sum() + both[1].sum()).backward()
+    return [sums, *both, x.grad]
+
+
+@twice
+def test_factors_in_tensors(lib: Any) -> Any:
+    """`alpha=` may be a tensor without dimensions and history."""
+    x, matrix, half = lib.ones(3), lib.ones(3, 3), lib.tensor(0.5)
+    index = lib.tensor([0])
+    wrong = lib.nn.Parameter(half)
+    calls = [
+        lambda a: lib.add(x, x, alpha=a), lambda a: x.clone().add_(x, alpha=a),
+        lambda a: lib.sub(x, x, alpha=a), lambda a: x.clone().sub_(x, alpha=a),
+        lambda a: lib.addcmul(x, x, x, value=a), lambda a: x.clone().addcdiv_(x, x, value=a),
+        lambda a: x.index_add(0, index, x[:1], alpha=a),
+    ]  # fmt: skip
+    results = [call(half) for call in calls] + [call(lib.tensor(2)) for call in calls]
+    results += [raised(call, each) for call in calls for each in (wrong, half[None])]
+    for product in (lib.addmm, lib.Tensor.addmm_):
+        results.append(product(lib.zeros(3, 3) + 1, matrix, matrix, beta=half, alpha=half))
+    results.append(lib.baddbmm(x, matrix[None], matrix[None], alpha=half))
+    return [*results, lib.rsub(x, x, alpha=half), lib._foreach_add([x], [x], alpha=half)[0]]
+
+
+@twice
+def test_flags_of_opt_einsum_are_put_back(lib: Any) -> Any:
+    flags = lib.backends.opt_einsum
+    before = flags.set_flags(False, None)
+    with flags.flags(enabled=False):
+        inside = flags.enabled
+    return before, inside, flags.strategy
+
+
+def test_the_hub_has_the_bar_of_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:
+    package = types.ModuleType("tqdm")
+    package.tqdm = object()
+    monkeypatch.setitem(sys.modules, "tqdm", package)
+    assert clew.hub.tqdm is package.tqdm
+
+
+@twice
+def test_vmap_of_functions_that_return_none(lib: Any) -> Any:
+    internals = importlib.import_module(f"{lib.__name__}._vmap_internals")
+    x = lib.arange(3.0)
+    twice_x, nothing = internals._vmap(lambda x: (x * 2, None), allow_none_pass_through=True)(x)
+    return twice_x, nothing, internals._vmap(lambda x: x + 1)(x)
+
+
+@twice
+def test_helpers_of_the_functional_api(lib: Any) -> Any:
+    parts = lib.autograd.functional
+    x, y = lib.ones(2, requires_grad=True), lib.ones(1, dtype=lib.float64)
+    return (
+        parts._construct_standard_basis_for((x, y), (2, 1)),
+        parts._as_tuple(x), parts._as_tuple((x,), "inputs", "f"),
+        raised(parts._as_tuple, (x, 1), "inputs", "f", words=20),
+        parts._grad_postprocess(((x * 2,),), create_graph=False)[0][0].requires_grad,
+        parts._grad_postprocess((x * 2,), create_graph=True)[0].requires_grad,
+        parts._tuple_postprocess(((x,),), (False, False)), parts._tuple_postprocess((x,), True),
+    )  # fmt: skip
+
+
+def test_names_for_a_star_are_functions_and_classes() -> None:
+    assert {"Tensor", "save", "relu", "float32", "abs_"} < set(clew.__all__)
+    assert not {"nn", "optim", "_C"} & set(clew.__all__)
+    with clew._dynamo.utils.disable_cache_limit():
+        assert issubclass(clew.nn.ConvTranspose2d, clew.nn.modules.conv._ConvTransposeNd)
+    with pytest.warns(FutureWarning, match="_ConvTransposeMixin is a deprecated internal class"):
+        options = ((1,), (1,), (0,), (1,), True, (0,), 1, True, "zeros")
+        clew.nn.modules.conv._ConvTransposeMixin(1, 1, *options)
+
+
+def test_what_torchvision_takes_from_graph_modules() -> None:
+    """For `create_feature_extractor`: a copy is made of the state alone."""
+    module = importlib.import_module("clew.fx.graph_module")
+    traced = clew.fx.symbolic_trace(clew.nn.Sequential(clew.nn.Linear(2, 2)))
+    bare = module._CodeOnlyModule(dict(traced.__dict__))
+    again = clew.fx.GraphModule(bare, traced.graph)
+    x = clew.ones(1, 2)
+    assert again(x).tolist() == traced(x).tolist()
+    assert module._USER_PRESERVED_ATTRIBUTES_KEY not in traced.meta
+
+
+@twice
+def test_tensors_are_taken_in_lists_of_one_dtype(lib: Any) -> Any:
+    sizes = [(3, lib.float32), (3, lib.int32), (5, lib.float32), (9, lib.float32), (2, lib.int32)]
+    tensors = [lib.ones(size, dtype=dtype) for size, dtype in sizes]
+    utils = importlib.import_module(f"{lib.__name__}._utils")
+    return [[len(each) for each in found] for found in utils._take_tensors(tensors, 24)]
+
+
+@twice
+def test_the_line_search_of_lbfgs(lib: Any) -> Any:
+    search = importlib.import_module(f"{lib.__name__}.optim.lbfgs")._strong_wolfe
+    x, d = lib.tensor([2.0, -1.0]), lib.tensor([-4.0, 2.0])
+
+    def at(x: Any, t: float, d: Any) -> Any:
+        place = x + t * d
+        return float((place**4).sum() + (place**2).sum()), 4 * place**3 + 2 * place
+
+    loss, grad = at(x, 0.0, d)
+    found = search(at, x, 1.0, d, loss, grad, grad.dot(d))
+    return [float(found[0]), found[1], float(found[2]), found[3]]
+
+
+@twice
+def test_cubics_of_the_line_search(lib: Any) -> Any:
+    cubic = importlib.import_module(f"{lib.__name__}.optim.lbfgs")._cubic_interpolate
+    places = [
+        (0.0, 3.0, -4.0, 1.0, 2.0, 3.0), (1.0, 2.0, 3.0, 0.0, 3.0, -4.0),
+        (0.0, 1.0, 1.0, 1.0, 3.0, 1.0),
+    ]  # fmt: skip
+    tensors = [lib.tensor(each) for each in places]
+    found = [cubic(*each, bounds=bounds) for each in tensors for bounds in (None, (0.2, 0.5))]
+    return [float(each) for each in found]
+
+
+@twice
+def test_limits_of_pythons_own_types(lib: Any) -> Any:
+    limits = lib.finfo(float), lib.finfo(complex), lib.iinfo(int)
+    wrong = raised(lib.finfo, int), raised(lib.iinfo, float), raised(lib.iinfo, bool)
+    return [str(each) for each in limits], wrong

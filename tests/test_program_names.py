@@ -194,9 +194,9 @@ def test_cuda_types_are_types() -> None:
 
 
 def test_distributed_says_why() -> None:
-    assert not clew.distributed.is_available()
-    with pytest.raises(RuntimeError, match="clew trains in one process"):
-        clew.distributed.init_process_group("gloo", rank=0, world_size=1)
+    assert clew.distributed.is_available()
+    with pytest.raises(RuntimeError, match="moves tensors between GPUs"):
+        clew.distributed.init_process_group("nccl", rank=0, world_size=1)
     with pytest.raises(ValueError, match="Default process group has not been initialized"):
         importlib.import_module("clew.distributed.nn").all_reduce(clew.ones(2))
     assert clew.distributed.ReduceOp.SUM.name == "SUM"
@@ -445,7 +445,7 @@ def test_summaries_can_be_read_back(tmp_path: Path) -> None:
     assert struct.unpack("<f", read_fields(read_fields(other[5][0])[1][0])[2][0]) == (2.0,)
 
 
-def test_a_summary_writer_refuses_and_warns(tmp_path: Path) -> None:
+def test_a_summary_writer_refuses(tmp_path: Path) -> None:
     with contextlib.closing(SummaryWriter(tmp_path)) as writer:
         with pytest.raises(AssertionError, match="scalar should be 0D"):
             writer.add_scalar("loss", [1.0, 2.0])
@@ -453,8 +453,6 @@ def test_a_summary_writer_refuses_and_warns(tmp_path: Path) -> None:
             writer.add_histogram("empty", [])
         with pytest.raises(AssertionError, match="size of input tensor and input format are"):
             writer.add_image("picture", np.zeros((2, 2)))
-        with pytest.warns(UserWarning, match="nothing is written"):
-            writer.add_graph(clew.nn.ReLU())
 
 
 def test_hub_loads_from_folders_and_kept_files(tmp_path: Path) -> None:

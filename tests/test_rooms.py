@@ -47,7 +47,7 @@ def test_a_module_says_first_what_it_is(path: Path) -> None:
 
 def test_tests_are_in_the_folders_of_what_they_test() -> None:
     """A folder of tests has the name of a folder of the package."""
-    own = OF_USERS | {"cases", "packages", "__pycache__"}
+    own = OF_USERS | {"cases", "packages", "platforms", "__pycache__"}
     for folder in (ROOT / "tests").rglob("*"):
         parts = folder.relative_to(ROOT / "tests").parts
         if folder.is_dir() and not own & set(parts):

@@ -17,7 +17,8 @@ from tests.oracle import assert_same
 
 # torch warns of a reference cycle that clew does not make, and of its own use of its compiler;
 # in anomaly mode it warns where clew's error itself names the forward line; and from Python 3.12 on
-# its generators use a signature of throw() that Python warns of. Its vmap says where it loops.
+# its generators use a signature of throw() that Python warns of. Its vmap says where it loops,
+# its nested tensors that they may change, and its fx of its own use of pytrees.
 TORCH_ONLY = (
     "Using backward() with create_graph=True",
     "torch.jit",
@@ -25,6 +26,8 @@ TORCH_ONLY = (
     "Previous calculation was induced",
     "the (type, exc, tb) signature",
     "There is a performance drop",
+    "The PyTorch API of nested",
+    "`isinstance(treespec, LeafSpec)` is deprecated",
 )
 
 
@@ -83,6 +86,8 @@ def _observe(scenario: Callable[[Any], Any], module: Any) -> tuple[Any, list[str
     module.manual_seed(0)
     torch.set_warn_always(True)
     clew.set_warn_always(True)
+    # These warn once per process by a switch of their own: each scenario is told anew.
+    module.storage._reset_warn_typed_storage_removal()
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

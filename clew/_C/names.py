@@ -25,7 +25,8 @@ __all__ = [
     "DispatchKey", "DispatchKeySet", "Generator", "Graph", "PyTorchFileReader", "ScriptFunction",
     "ScriptModule", "Size", "StorageBase", "TensorType", "Value", "_AutoDispatchBelowAutograd",
     "_ExcludeDispatchKeyGuard", "_TensorMeta", "_are_functorch_transforms_active",
-    "_cuda_isInBadFork", "_functorch", "_get_accelerator", "_get_default_device",
+    "_cuda_isInBadFork", "_functorch", "_has_cuda", "_has_cudnn", "_has_magma", "_has_mps",
+    "_has_xpu", "_get_accelerator", "_get_default_device",
     "_get_privateuse1_backend_name", "_get_tracing_state", "_is_alias_of", "_is_tracing",
     "_jit_can_fuse_on_cpu", "_jit_can_fuse_on_gpu", "_jit_get_profiling_executor",
     "_jit_override_can_fuse_on_cpu", "_jit_override_can_fuse_on_gpu",
@@ -81,6 +82,10 @@ def _get_privateuse1_backend_name() -> str:
 def _is_alias_of(data: Tensor, other: Tensor) -> bool:
     """Whether two tensors share a storage."""
     return data._storage is other._storage
+
+
+# Devices that PyTorch may be built for, and clew is not.
+_has_cuda = _has_cudnn = _has_magma = _has_mps = _has_xpu = False
 
 
 # -- settings of a compiler that does not exist ----------------------------------------------------

@@ -1,4 +1,4 @@
-"""Errors of a compiler: for `except`. None of them is ever raised."""
+"""Errors of a compiler: for `except`. Only `UserError` is raised, by `torch.export`."""
 
 from __future__ import annotations
 

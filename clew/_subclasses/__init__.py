@@ -1,4 +1,4 @@
-"""Tensors without elements that PyTorch's compiler traces with: clew makes none."""
+"""Fake tensors: shapes without memory that say they are on the CPU."""
 
 from clew._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 

@@ -20,6 +20,7 @@ from clew.autograd.mode import (
 from clew.autograd.variable import Variable
 from clew.core.overrides import overridable
 from clew.core.recording import SavedTensor
+from clew.core.state import local
 
 if TYPE_CHECKING:
     from clew.autograd import forward_ad, function, functional, profiler, profiler_util
@@ -52,6 +53,13 @@ __all__ = [
     "set_multithreading_enabled",
     "tensor_methods",
 ]
+
+
+def _is_checkpoint_valid() -> bool:
+    """Whether the backward that runs is for all leaves: no `grad()`, no `inputs=`."""
+    runs = local.state.backward_runs
+    return not runs or runs[-1].needed is None
+
 
 overridable("torch.autograd", globals(), "backward", "grad")
 

@@ -15,13 +15,17 @@ from clew.autograd.graph import GradientEdge
 from clew.backend import dtypes
 from clew.core import engine
 from clew.core.interception import note_constant
+from clew.core.meta import memory as meta_memory
+from clew.core.meta.classes import made_like
+from clew.core.meta.handlers import is_wrapper
+from clew.core.no_history import NoHistory
 from clew.core.node import Edge, Nowhere, live_edge, retain
 from clew.core.state import local
 from clew.core.tensor import Size, Tensor, wrap
 from clew.observer import active
 from clew.ops import batching
 from clew.ops.define import vmap_errors
-from clew.source import user_stacklevel
+from clew.source import user_stacklevel, user_where
 
 Tensors = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]
 Inputs = Tensors | dict[Any, Tensor]
@@ -133,14 +137,21 @@ def root_edges(
                 observer.backward_without_history(root)
             raise errors.no_history(index, why_no_history(root))
         edges.append(edge)
-        grads.append(initial_grad(root._layout.shape, root._layout.dtype, grad, index))
+        layout = root._layout
+        is_meta = meta_memory.is_meta(layout)
+        if grad is None and is_meta and is_wrapper(root):
+            grad = made_like("ones_like", root, (), {})
+        grads.append(initial_grad(layout.shape, layout.dtype, grad, index, is_meta))
     return edges, grads
 
 
-def initial_grad(shape: tuple[int, ...], dtype: np.dtype, grad: Any, index: int) -> Tensor:
+def initial_grad(
+    shape: tuple[int, ...], dtype: np.dtype, grad: Any, index: int, is_meta: bool = False
+) -> Tensor:
     """The gradient that backward starts from: ones for a scalar, else what the caller gave.
 
-    `shape` and `dtype` are those of the output, the `index`-th of its kind.
+    `shape` and `dtype` are those of the output, the `index`-th of its kind; `is_meta` says that it
+    is on the meta device.
     """
     if grad is None:
         if math.prod(shape) != 1:
@@ -154,8 +165,7 @@ def initial_grad(shape: tuple[int, ...], dtype: np.dtype, grad: Any, index: int)
                 "grad can be implicitly created only for real scalar outputs but got "
                 f"{dtypes.BY_NUMPY[dtype]}" + errors.at_user_line()
             )
-        one = np.empty(shape, dtype)
-        one.fill(1)
+        one = meta_memory.empty(shape, dtype) if is_meta else np.ones(shape, dtype)
         seed: Tensor = note_constant(wrap(one))
         return seed
     if grad._layout.shape != shape:
@@ -232,12 +242,22 @@ def grad(
         result = _batched_grad(roots, wanted, given, retain, create_graph)
     else:
         result = _grads_of(roots, wanted, given, retain, create_graph)
+    if not create_graph:
+        _say_why(result)
     for index, (found, each) in enumerate(zip(result, wanted, strict=True)):
         if found is None:
             result[index] = _missing_grad(
                 each, index, allow_unused, materialize_grads, create_graph
             )
     return dict(zip(inputs, result, strict=True)) if type(inputs) is dict else tuple(result)
+
+
+def _say_why(grads: list[Tensor | None]) -> None:
+    """Gradients whose computation was not recorded: that is why they have no history."""
+    where = user_where()
+    for grad in grads:
+        if isinstance(grad, Tensor) and grad._node is None and grad._reason is None:
+            grad._reason = NoHistory("gradient", "grad() without create_graph=True", where)
 
 
 def _grads_of(
@@ -272,7 +292,7 @@ def _missing_grad(
                 "materialize_grads cannot be used when the given input is a GradientEdge"
                 + errors.at_user_line()
             )
-        zeros = wrap(np.zeros_like(target._array))
+        zeros = note_constant(wrap(np.zeros_like(target._array)))
         zeros._requires_grad = create_graph
         return zeros
     if not allow_unused:

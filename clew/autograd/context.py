@@ -10,6 +10,7 @@ import numpy as np
 
 from clew import errors
 from clew.autograd import function_errors
+from clew.core.interception import note_constant
 from clew.core.no_history import NoHistory
 from clew.core.node import Edge, Meta, Node
 from clew.core.saving import restore_like, unpack
@@ -133,9 +134,6 @@ class FunctionCtx(Node):
             )
         self.materialize_grads = value
 
-    def name(self) -> str:
-        return type(self).__name__
-
     # -- backward --------------------------------------------------------------------------
 
     def apply_tensors(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
@@ -144,7 +142,7 @@ class FunctionCtx(Node):
         del grads
         if self.materialize_grads:
             given = [
-                wrap(np.zeros(*self._meta[index]))
+                note_constant(wrap(np.zeros(*self._meta[index])))
                 if grad is None and self._has_zero_grad(index)
                 else grad
                 for index, grad in enumerate(given)
@@ -268,11 +266,11 @@ class FunctionCtx(Node):
             return
         shape, dtype = edge[0]._meta[edge[1]]
         try:
-            fits = np.broadcast_shapes(shape, grad._array.shape) == grad._array.shape
+            fits = np.broadcast_shapes(shape, grad._layout.shape) == grad._layout.shape
         except ValueError:
             fits = False
         if not fits:
-            raise function_errors.gradient_of_wrong_shape(self, index, grad._array.shape, shape)
+            raise function_errors.gradient_of_wrong_shape(self, index, grad._layout.shape, shape)
         is_complex = grad.dtype.is_complex
         if (
             dtype is not None
@@ -304,7 +302,7 @@ class Kept:
 
     def __init__(self, name: str, tensor: Tensor, is_differentiated: bool) -> None:
         self.name = name
-        self.shape = tensor._array.shape
+        self.shape = tensor._layout.shape
         self.storage = tensor._storage
         self.version = tensor._storage.version
         # Buffers and the like may change on purpose; what gradients are computed from may not.
@@ -370,12 +368,12 @@ class _LostPath(Node):
 
     def __init__(self, function: FunctionCtx, tensor: Tensor, saved_as: str) -> None:
         self._edges = function._edges
-        self._meta = ((tensor._array.shape, tensor._array.dtype),)
+        self._meta = ((tensor._layout.shape, tensor._layout.dtype),)
         self._extras = None
         self._seq = next_sequence_number()
         self._where = function._where
         self.module_path = function.module_path
-        self.function = function.name()
+        self.function = function._name()
         self.saved_as = saved_as
 
     def apply_tensors(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:

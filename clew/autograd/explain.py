@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from clew import errors
+from clew.core.engine import reachable
 from clew.core.no_history import CUTS, NoHistory
-from clew.core.node import ACCUMULATE_SEQUENCE, AccumulateGrad, reachable
+from clew.core.node import ACCUMULATE_SEQUENCE, AccumulateGrad
 from clew.core.state import local
 from clew.core.tensor import Tensor
 
@@ -39,6 +40,10 @@ _SENTENCES = {
     "frozen": lambda r: (
         f"What it was computed from is frozen: `{r.op}` at {errors.describe(r.where)}."
     ),
+    "gradient": lambda r: (
+        f"It was computed from a gradient whose computation was not recorded: `{r.op}` at "
+        f"{errors.describe(r.where)}."
+    ),
     "not differentiable": lambda r: (
         f"`{r.op}` has no derivative (its result is not a smooth function of its input); it was "
         f"called at {errors.describe(r.where)}."
@@ -63,7 +68,7 @@ def why_no_grad(tensor: Tensor) -> str:
     node = tensor.grad_fn
     if node is not None:
         return (
-            f"non-leaf: {node.name()} made it at {errors.describe(node._where)}. Backward fills "
+            f"non-leaf: {node._name()} made it at {errors.describe(node._where)}. Backward fills "
             ".grad of leaves only: ask for the leaf's, or call .retain_grad() on this tensor "
             "before backward."
         )

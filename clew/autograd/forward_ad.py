@@ -17,7 +17,7 @@ from clew.autograd.jvp import jvp_of
 from clew.autograd.mode import _Mode
 from clew.autograd.tangent_layout import in_layout_of, laid_out_like
 from clew.core.inplace import apply_inplace, write_tangent
-from clew.core.interception import Interceptor, install, installed, remove
+from clew.core.interception import Interceptor, install, installed, remove, resume
 from clew.core.op import Op
 from clew.core.recording import OpNode
 from clew.core.saving import OWN, Packed, SavedDual, SavedLifted
@@ -90,7 +90,7 @@ class DualLevel(Interceptor):
         try:
             same: Tensor = tensor.view_as(tensor)
         finally:
-            state.intercept = intercept
+            resume(state, intercept)
         return same
 
     def without_tangent(self, value: Any) -> Any:
@@ -130,7 +130,8 @@ class DualLevel(Interceptor):
                     self.give(out, tangent)
             return outputs if self.outer is None else self.outer(op, inputs, params)
         finally:
-            state.intercept, state.dual = self, dual
+            resume(state, self)
+            state.dual = dual
 
     def run(self, state: State, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         # All of them are asked: a view may have to follow its base first.

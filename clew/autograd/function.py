@@ -16,6 +16,7 @@ from clew import errors
 from clew.autograd import function_errors, function_vmap
 from clew.autograd.context import ForwardCut, FunctionCtx, SavedIntermediate
 from clew.core.inplace import rebase
+from clew.core.interception import resume
 from clew.core.node import AccumulateGrad, Edge, Meta, Node, live_edge
 from clew.core.saving import SavedObject, save
 from clew.core.state import State, local
@@ -247,7 +248,7 @@ def _run_forward(cls: type[Function], ctx: FunctionCtx, args: tuple[Any, ...], s
         return output
     finally:
         state.grad_enabled, state.no_grad_reason = grad_enabled, reason
-        state.intercept = intercept
+        resume(state, intercept)
 
 
 def _is_among(tensor: Any, group: Sequence[Any]) -> bool:
@@ -289,10 +290,8 @@ def _check_undeclared(
             continue
         if any(tensor._storage is dirty._storage for dirty in ctx.dirty_tensors):
             continue
-        if ctx.needs_input_grad[index]:
-            raise function_errors.undeclared_write(ctx, index, tensor._storage)
-        if _is_among(tensor, outputs):
-            function_errors.warn_undeclared_write(ctx, index, tensor._storage)
+        if (returned := _is_among(tensor, outputs)) or ctx.needs_input_grad[index]:
+            function_errors.say_undeclared_write(ctx, index, tensor, returned)
 
 
 def _connect(
@@ -304,7 +303,7 @@ def _connect(
 ) -> tuple[Any, ...]:
     """Give the outputs their history: this node."""
     ctx._meta = tuple(
-        (out._array.shape, out._array.dtype) if isinstance(out, Tensor) else _NO_META
+        (out._layout.shape, out._layout.dtype) if isinstance(out, Tensor) else _NO_META
         for out in outputs
     )
     ctx._is_output_tensor = tuple(isinstance(out, Tensor) for out in outputs)
@@ -338,7 +337,7 @@ def _warn_of_container(ctx: FunctionCtx, out: Any) -> None:
     values = out.values() if isinstance(out, dict) else out
     if any(map(ctx._is_lost_path, values)):
         warnings.warn(
-            f"{ctx.name()}: forward returned a {type(out).__name__} of tensors, which get no "
+            f"{ctx._name()}: forward returned a {type(out).__name__} of tensors, which get no "
             "history: backward will never be called for them. Return a tensor or a tuple of "
             "tensors.",
             stacklevel=4,
@@ -349,7 +348,7 @@ def _connect_dirty(
     ctx: FunctionCtx, out: Tensor, number: int, recorded: bool, state: State
 ) -> Tensor:
     storage = out._storage
-    storage.bump(storage.writer or ctx.name(), storage.written_at or ctx._where)
+    storage.bump(storage.writer or ctx._name(), storage.written_at or ctx._where)
     if recorded:
         forbid_view_write(out)
         if out.requires_grad:
@@ -362,7 +361,7 @@ def _check_leaf(ctx: FunctionCtx, out: Tensor) -> None:
     view = out._view
     base = out if view is None else view.base
     if base._requires_grad and (base._node is None or base._node.is_accumulator):
-        raise errors.leaf_in_place(ctx.name(), view is not None, tense="has been")
+        raise errors.leaf_in_place(ctx._name(), view is not None, tense="has been")
 
 
 def _connect_output(
@@ -454,7 +453,7 @@ class Error(Node):
         self._where = user_where()
         self.module_path = None
 
-    def name(self) -> str:
+    def _name(self) -> str:
         return "torch::autograd::Error"
 
     def apply_tensors(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:

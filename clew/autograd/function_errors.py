@@ -6,16 +6,18 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from clew.core.accumulating import WRONG_KIND
 from clew.errors import at_user_line, in_module, shape_list
 from clew.source import describe
 
 if TYPE_CHECKING:
     from clew.core.node import Node
     from clew.core.storage import Storage
+    from clew.core.tensor import Tensor
 
 
 def _applied(node: Node) -> str:
-    return f"\n  {node.name()} was applied at {describe(node._where)}{in_module(node)}"
+    return f"\n  {node._name()} was applied at {describe(node._where)}{in_module(node)}"
 
 
 def _written(storage: Storage) -> str:
@@ -24,7 +26,7 @@ def _written(storage: Storage) -> str:
 
 def undeclared_write(node: Node, index: int, storage: Storage) -> RuntimeError:
     return RuntimeError(
-        f"{node.name()}: forward modified its input {index} in place without ctx.mark_dirty. The "
+        f"{node._name()}: forward modified its input {index} in place without ctx.mark_dirty. The "
         "input requires grad, and the graph does not know that its values have changed: gradients "
         f"through it would be wrong.\n  It was overwritten by {_written(storage)}{_applied(node)}\n"
         "  Say `ctx.mark_dirty(x)` in forward and return x itself, or write to a clone: "
@@ -34,11 +36,30 @@ def undeclared_write(node: Node, index: int, storage: Storage) -> RuntimeError:
 
 def warn_undeclared_write(node: Node, index: int, storage: Storage) -> None:
     warnings.warn(
-        f"{node.name()}: forward modified its input {index} in place (last by {_written(storage)}) "
-        "and returned it without ctx.mark_dirty: the output has a history, but the input itself, "
+        f"{node._name()}: forward modified its input {index} in place (last by {_written(storage)})"
+        " and returned it without ctx.mark_dirty: the output has a history, but the input itself, "
         "which now holds the same values, has none.",
-        stacklevel=4,
+        stacklevel=5,
     )
+
+
+def warn_scratched_input(node: Node, index: int, storage: Storage) -> None:
+    warnings.warn(
+        f"{node._name()}: forward modified its input {index} in place (last by "
+        f"{_written(storage)}) without ctx.mark_dirty. Whoever uses that input from here on has "
+        "other values than the graph knows of: write to a clone.",
+        stacklevel=5,
+    )
+
+
+def say_undeclared_write(node: Any, index: int, tensor: Tensor, returned: bool) -> None:
+    """Raise or warn, by what depends on an input that forward wrote to without saying so."""
+    if node.needs_input_grad[index] and (returned or tensor.is_leaf):
+        raise undeclared_write(node, index, tensor._storage)
+    if node.needs_input_grad[index]:
+        warn_scratched_input(node, index, tensor._storage)
+    else:
+        warn_undeclared_write(node, index, tensor._storage)
 
 
 def saved_as_is(node: Node) -> RuntimeError:
@@ -46,7 +67,7 @@ def saved_as_is(node: Node) -> RuntimeError:
         "An input that has been returned as-is as output is being saved for backward. This is not "
         "supported if you override setup_context. You should return and save a view of the input "
         "instead, e.g. with x.view_as(x) or setup ctx inside the forward function itself.\n"
-        f"  In {node.name()}" + at_user_line()
+        f"  In {node._name()}" + at_user_line()
     )
 
 
@@ -118,7 +139,7 @@ def attribute_overwritten(
 ) -> RuntimeError:
     return RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace "
-        f"operation: {shape_list(shape)}, which is `ctx.{name}` of {node.name()}.\n"
+        f"operation: {shape_list(shape)}, which is `ctx.{name}` of {node._name()}.\n"
         f"  overwritten by {_written(storage)}{_applied(node)}\n"
         f"  Keep it by ctx.save_for_backward, not as an attribute, and write a new tensor instead "
         "of changing this one, or keep a clone of it."
@@ -127,7 +148,7 @@ def attribute_overwritten(
 
 def warn_attribute_overwritten(node: Node, name: str, storage: Storage) -> None:
     warnings.warn(
-        f"`ctx.{name}` of {node.name()} was overwritten since forward, by {_written(storage)}; "
+        f"`ctx.{name}` of {node._name()} was overwritten since forward, by {_written(storage)}; "
         "backward sees the new values. Give it to ctx.save_for_backward and such writes raise, or "
         f"keep a clone of it.{_applied(node)}",
         stacklevel=4,
@@ -136,7 +157,7 @@ def warn_attribute_overwritten(node: Node, name: str, storage: Storage) -> None:
 
 def shared_gradient_written(node: Node, storage: Storage) -> RuntimeError:
     return RuntimeError(
-        f"{node.name()}: backward modified the gradient that it was given in place "
+        f"{node._name()}: backward modified the gradient that it was given in place "
         f"({_written(storage)}). Another path of this graph has the same memory as its gradient, "
         f"which is wrong now.{_applied(node)}\n"
         "  Write to a clone: `grad = grad_output.clone()`."
@@ -145,7 +166,7 @@ def shared_gradient_written(node: Node, storage: Storage) -> RuntimeError:
 
 def warn_gradient_written(node: Node, storage: Storage) -> None:
     warnings.warn(
-        f"{node.name()}: backward wrote to the gradient that it was given ({_written(storage)}). "
+        f"{node._name()}: backward wrote to the gradient that it was given ({_written(storage)}). "
         "Here nobody else needed that memory, but in another graph other paths may share it: "
         "write to a clone.",
         stacklevel=4,
@@ -154,7 +175,7 @@ def warn_gradient_written(node: Node, storage: Storage) -> None:
 
 def wrong_number_of_gradients(node: Node, expected: int, got: int) -> RuntimeError:
     return RuntimeError(
-        f"function {node.name()} returned an incorrect number of gradients (expected {expected}, "
+        f"function {node._name()} returned an incorrect number of gradients (expected {expected}, "
         f"got {got}){_applied(node)}\n"
         "  backward returns one gradient per argument of forward (ctx not counted), None for "
         "arguments that have none."
@@ -170,7 +191,7 @@ def gradient_of_wrong_type(node: Node, index: int, value: Any) -> RuntimeError:
 
 def gradient_of_no_tensor(node: Node, index: int) -> RuntimeError:
     return RuntimeError(
-        f"function {node.name()} returned a gradient different than None at position {index + 1}, "
+        f"function {node._name()} returned a gradient different than None at position {index + 1}, "
         f"but the corresponding forward input was not a Variable{_applied(node)}\n"
         "  Return None there."
     )
@@ -180,7 +201,7 @@ def gradient_of_wrong_shape(
     node: Node, index: int, got: Sequence[int], expected: Sequence[int]
 ) -> RuntimeError:
     return RuntimeError(
-        f"Function {node.name()} returned an invalid gradient at index {index} - got "
+        f"Function {node._name()} returned an invalid gradient at index {index} - got "
         f"{shape_list(got)} but expected shape compatible with {shape_list(expected)}"
         + _applied(node)
     )
@@ -193,6 +214,5 @@ def gradient_of_wrong_dtype(node: Node, index: int, is_complex: bool) -> Runtime
         else "of integers, and the input is complex: convert it"
     )
     return RuntimeError(
-        "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) to "
-        f"be true, but got false.\n  Gradient {index} of {node.name()} is {what}.{_applied(node)}"
+        f"{WRONG_KIND}\n  Gradient {index} of {node._name()} is {what}.{_applied(node)}"
     )

@@ -8,6 +8,7 @@ import numpy as np
 
 from clew import errors
 from clew.autograd.context import FunctionCtx
+from clew.core.interception import note_constant
 from clew.core.tensor import Tensor, wrap
 
 
@@ -49,7 +50,7 @@ def _zeros(value: Any) -> Tensor | None:
     if not isinstance(value, Tensor):
         return None
     inexact = value.dtype.is_floating_point or value.dtype.is_complex
-    return wrap(np.zeros_like(value._array)) if inexact else None
+    return note_constant(wrap(np.zeros_like(value._array))) if inexact else None
 
 
 def _checked(

@@ -9,6 +9,16 @@ import numpy as np
 
 from clew.autograd import forward_ad
 from clew.autograd.backward import grad
+from clew.autograd.functional_parts import (  # noqa: F401  (packages take some from here)
+    _as_tuple,
+    _check_independent,
+    _check_used,
+    _construct_standard_basis_for,
+    _grad_postprocess,
+    _tensors,
+    _tuple_postprocess,
+)
+from clew.autograd.jvp import constant_of
 from clew.autograd.mode import enable_grad
 from clew.core.tensor import Tensor, wrap
 from clew.ops.batching.level import running
@@ -18,20 +28,6 @@ __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 Func = Callable[..., Any]
 OUTPUTS = "outputs of the user-provided function"
-
-
-def _tensors(value: Any, what: str, function: str) -> tuple[bool, tuple[Tensor, ...]]:
-    """Whether a tuple was given, and the tensors."""
-    is_tuple = isinstance(value, tuple)
-    values = value if is_tuple else (value,)
-    for index, each in enumerate(values):
-        if not isinstance(each, Tensor):
-            which = f"value at index {index} of the" if is_tuple else "given"
-            raise TypeError(
-                f"The {what} given to {function} must be either a Tensor or a tuple of Tensors but "
-                f"the {which} {what} has type {type(each)}."
-            )
-    return is_tuple, tuple(values)
 
 
 def _leaves(inputs: tuple[Tensor, ...], create_graph: bool) -> tuple[Tensor, ...]:
@@ -58,34 +54,8 @@ def _unpack(value: tuple[Any, ...], is_tuple: bool) -> Any:
     return value if is_tuple else value[0]
 
 
-def _check_independent(outs: Sequence[Tensor], strict: bool) -> None:
-    for index, out in enumerate(outs):
-        if strict and not out.requires_grad:
-            raise RuntimeError(
-                f"Output {index} of the user-provided function does not require gradients. The "
-                "outputs must be computed in a differentiable manner from the input when running "
-                "in strict mode."
-            )
-
-
-def _check_used(grads: Sequence[Any], strict: bool, output: int, create_graph: bool) -> None:
-    for index, each in enumerate(grads):
-        if not strict:
-            continue
-        if each is None:
-            raise RuntimeError(
-                f"Output {output} of the user-provided function is independent of input {index}. "
-                "This is not allowed in strict mode."
-            )
-        if create_graph and not each.requires_grad:
-            raise RuntimeError(
-                f"The jacobian of the user-provided function is independent of input {index}. "
-                "This is not allowed in strict mode when create_graph=True."
-            )
-
-
 def _or_zeros(value: Any, like: Tensor) -> Tensor:
-    return wrap(np.zeros_like(like._array)) if value is None else value
+    return constant_of(np.zeros_like(like._array)) if value is None else value
 
 
 def _finish(value: Tensor, create_graph: bool) -> Tensor:
@@ -111,7 +81,7 @@ def _checked_v(v: Any, like: Sequence[Tensor], what: str) -> tuple[Tensor, ...]:
             raise RuntimeError(
                 f"The vector v can only be None if {what} a single Tensor with a single element."
             )
-        return (wrap(np.ones_like(like[0]._array)),)
+        return (constant_of(np.ones_like(like[0]._array)),)
     _, given = _tensors(v, "v", what)
     if len(given) != len(like):
         if len(like) == 1:
@@ -184,7 +154,7 @@ def jvp(
         _, outputs_tuple, leaves, outs = _run(func, inputs, create_graph, "jvp")
         _check_independent(outs, strict)
         # The gradient is linear in its cotangent; its own gradient there is the product.
-        seeds = tuple(wrap(np.zeros_like(out._array)).requires_grad_() for out in outs)
+        seeds = tuple(constant_of(np.zeros_like(out._array)).requires_grad_() for out in outs)
         pulled = _grads(outs, leaves, seeds, create_graph=True)
         _check_used(pulled, strict, 0, create_graph)
         paths = [
@@ -258,8 +228,7 @@ def jacobian(
             else _jacobian_of_output(out, number, leaves, create_graph, strict)
             for number, out in enumerate(outs)
         )
-    result = tuple(_unpack(row, is_tuple) for row in rows)
-    return _unpack(result, outputs_tuple)
+    return _unpack(tuple(_unpack(row, is_tuple) for row in rows), outputs_tuple)
 
 
 def _jacobian_of_output(
@@ -269,7 +238,7 @@ def _jacobian_of_output(
     for place in np.ndindex(out._array.shape):
         seed = np.zeros(out._array.shape, out._array.dtype)
         seed[place] = 1
-        found = _grads([out], leaves, [wrap(seed)], create_graph)
+        found = _grads([out], leaves, [constant_of(seed)], create_graph)
         _check_used(found, strict, number, create_graph)
         for column, each, leaf in zip(columns, found, leaves, strict=True):
             column.append(_finish(_or_zeros(each, leaf), create_graph))
@@ -286,14 +255,14 @@ def _batched_rows(
     array = out._array
     found: tuple[Any, ...] = (None,) * len(leaves)
     if out.requires_grad and array.size:
-        seeds = wrap(np.eye(array.size, dtype=array.dtype).reshape(array.size, *array.shape))
+        seeds = constant_of(np.eye(array.size, dtype=array.dtype).reshape(array.size, *array.shape))
         found = grad(
             out, leaves, seeds, allow_unused=True, create_graph=create_graph, retain_graph=True,
             is_grads_batched=True,
         )  # fmt: skip
     shapes = [(*array.shape, *leaf._array.shape) for leaf in leaves]
     return tuple(
-        wrap(np.zeros(shape, leaf._array.dtype))
+        constant_of(np.zeros(shape, leaf._array.dtype))
         if each is None
         else _finish(each.reshape(shape), create_graph)
         for each, leaf, shape in zip(found, leaves, shapes, strict=True)
@@ -302,7 +271,7 @@ def _batched_rows(
 
 def _stacked(rows: list[Tensor], shape: tuple[int, ...], leaf: Tensor) -> Tensor:
     if not rows:
-        return wrap(np.zeros((*shape, *leaf._array.shape), leaf._array.dtype))
+        return constant_of(np.zeros((*shape, *leaf._array.shape), leaf._array.dtype))
     return stack(rows).reshape((*shape, *leaf._array.shape))
 
 
@@ -311,7 +280,7 @@ def _batched_columns(
 ) -> tuple[bool, tuple[Tensor, ...], list[np.ndarray]]:
     """The derivatives of all outputs by all elements of one input, in one run."""
     array = given[index]._array
-    seeds = wrap(np.eye(array.size, dtype=array.dtype).reshape(array.size, *array.shape))
+    seeds = constant_of(np.eye(array.size, dtype=array.dtype).reshape(array.size, *array.shape))
     with running(array.size, is_transform=False) as level, forward_ad.dual_level():
         dual = forward_ad.make_dual(given[index].detach(), level.lift(seeds))
         args = [dual if i == index else each.detach() for i, each in enumerate(given)]
@@ -483,7 +452,9 @@ def _hessian_product(
         leaves = _leaves(given, create_graph)
         value = _scalar(func, function)(*leaves)
         _check_independent([value], strict)
-        first = _grads([value], leaves, [wrap(np.ones_like(value._array))], create_graph=True)
+        first = _grads(
+            [value], leaves, [constant_of(np.ones_like(value._array))], create_graph=True
+        )
         _check_used(first, strict, 0, create_graph=True)
         paths = [
             (each, t) for each, t in zip(first, vector, strict=True)

@@ -62,7 +62,7 @@ def gradcheck(
         check_forward_ad: whether to check forward mode
         check_backward_ad: whether to check backward
         fast_mode: compare along one random direction instead of all
-        masked: accepted; there are no sparse tensors
+        masked: accepted; of sparse tensors only listed elements are moved, in any case
 
     Example:
         >>> x = clew.tensor([1., 2.], dtype=clew.float64, requires_grad=True)
@@ -83,7 +83,10 @@ def gradcheck(
         )
     settings = gradient_checks.jacobian_check.Settings(eps, atol, rtol, nondet_tol, fast_mode)
     try:
-        point = _checked_point(func, gradient_checks.numerical_jacobian.as_tuple(inputs), eps)
+        values = gradient_checks.numerical_jacobian.as_tuple(inputs)
+        if gradient_checks.sparse_inputs.has_sparse(values):
+            func, values = gradient_checks.sparse_inputs.over_values(func, values)
+        point = _checked_point(func, values, eps)
         if check_backward_ad:
             gradient_checks.jacobian_check.check_backward(point, settings)
         if check_forward_ad:
@@ -183,6 +186,8 @@ def gradgradcheck(
         if given and not check_rev_over_rev:
             raise AssertionError(f"Setting {name}=True requires check_rev_over_rev to be True")
     values = gradient_checks.numerical_jacobian.as_tuple(inputs)
+    if gradient_checks.sparse_inputs.has_sparse(values):
+        func, values = gradient_checks.sparse_inputs.over_values(func, values)
     if grad_outputs is None:
         outputs = gradient_checks.jacobian_check.Point(func, values).outputs.values()
         cotangents = tuple(_random_like(out, gen_non_contig_grad_outputs) for out in outputs)

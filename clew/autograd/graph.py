@@ -245,9 +245,15 @@ def register_multi_grad_hook(
     """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    if mode == "all" and not all(tensor.requires_grad for tensor in tensors):
+        raise AssertionError("Expected gradient function to be set" + errors.at_user_line())
     watch = _AllGrads(tensors, fn) if mode == "all" else _AnyGrad(fn)
     return _MultiHandle(
-        [tensor.register_hook(watch.hook(index)) for index, tensor in enumerate(tensors)]
+        [
+            tensor.register_hook(watch.hook(index))
+            for index, tensor in enumerate(tensors)
+            if tensor.requires_grad
+        ]
     )
 
 
@@ -342,6 +348,9 @@ class _MutationGuard(saved_tensors_hooks):
             handle = self.tid_to_weakhandle.pop(key, None)
             if handle is not None:
                 self.cloned[handle] = self.original.pop(handle).clone()
+
+    def of_kernels(self) -> Any:
+        return self
 
     def clear(self) -> None:
         self.original.clear()

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from clew.autograd.backward import grad
+from clew.core.accumulating import fit
 from clew.core.elementwise import Elementwise
-from clew.core.engine import fit
-from clew.core.interception import Interceptor
+from clew.core.interception import Interceptor, note_constant
 from clew.core.op import Op
 from clew.core.recording import INPUT, NEEDS, OUTPUT, PARAM, fact
 from clew.core.state import local
@@ -123,7 +123,38 @@ def _elementwise(
             # The formula multiplies by the conjugate of the derivative; this one must not.
             term = _conj(formula(_conj(tangent), *_values(op, formula, inputs, params, outs)))
             terms.append(_fit_out(term, out))
-    return _sum(terms)
+    total = _sum(terms)
+    if total is None or not _lacks_history(total, (*inputs, out)):
+        return total
+    for name, formula in op.grads.items():
+        index = op.inputs.index(name)
+        if tangents[index] is None and (_is_float(inputs[index]) or op.name in _ONLY_OF_TENSORS):
+            zeros = constant_of(np.zeros_like(out._array))
+            term = formula(zeros, *_values(op, formula, inputs, params, outs))
+            if term._requires_grad:
+                total = total + _fit_out(_no_influence(term), out)
+    return total
+
+
+# Operations that PyTorch has for tensors alone: it makes tensors of their numbers.
+_ONLY_OF_TENSORS = ("mul", "div")
+
+
+def _lacks_history(tangent: Tensor, values: tuple[Any, ...]) -> bool:
+    """Whether a tangent does not require grad, where something that it may be made of does.
+
+    PyTorch has tangents of zeros for inputs without one, and multiplies by them. So the tangent of
+    `x * 2` has a history when x has, along which all gradients are zeros.
+    """
+    if tangent._requires_grad or not local.state.grad_enabled:
+        return False
+    return any(isinstance(value, Tensor) and value._requires_grad for value in values)
+
+
+def _no_influence(value: Tensor) -> Tensor:
+    """Zeros, also where the value is infinite, along whose history all gradients are zeros."""
+    zeros: Tensor = value.masked_fill(constant_of(np.array(True)), 0)
+    return zeros
 
 
 def _fit_out(term: Tensor, out: Tensor) -> Tensor:
@@ -140,13 +171,19 @@ def _is_float(value: Any) -> bool:
     return isinstance(value, Tensor) and (value.dtype.is_floating_point or value.dtype.is_complex)
 
 
+def constant_of(array: np.ndarray) -> Tensor:
+    """A tensor of numbers that no operation has made, which interceptors are told of."""
+    constant: Tensor = note_constant(wrap(array))
+    return constant
+
+
 def _linear(
     op: Op, inputs: tuple[Any, ...], tangents: Sequence[Any], params: dict[str, Any], outs: Any
 ) -> Sequence[Tensor | None]:
     moved = [
         tangent
         if tangent is not None
-        else wrap(np.zeros_like(value._array))
+        else constant_of(np.zeros_like(value._array))
         if _is_float(value) and (op.variadic or op.inputs[index] in op.grads)
         else value
         for index, (value, tangent) in enumerate(zip(inputs, tangents, strict=True))
@@ -163,14 +200,25 @@ def _multilinear(
         if tangent is not None:
             moved = (*inputs[:index], tangent, *inputs[index + 1 :])
             terms.append(op(*moved, **params))
-    return _sum(terms)
+    total = _sum(terms)
+    return None if total is None else _through_factors(total, inputs, tangents)
+
+
+def _through_factors(total: Tensor, inputs: tuple[Any, ...], tangents: Sequence[Any]) -> Tensor:
+    """The tangent of a product, with a history where a factor that is multiplied by zeros has."""
+    has_partner = any(t is None and _is_float(v) for v, t in zip(inputs, tangents, strict=True))
+    if has_partner and _lacks_history(total, inputs):
+        for value in inputs:
+            if isinstance(value, Tensor) and value._requires_grad:
+                total = total + _fit_out(_no_influence(value).sum(), total)
+    return total
 
 
 def _affine(
     op: Op, inputs: tuple[Any, ...], tangents: Sequence[Any], params: dict[str, Any], added: int
 ) -> Tensor | None:
     """What is added has its tangent in the first term, and is zero in the others."""
-    zero = wrap(np.zeros_like(inputs[added]._array))
+    zero = constant_of(np.zeros_like(inputs[added]._array))
     first = zero if tangents[added] is None else tangents[added]
     terms: list[Tensor] = []
     for index, tangent in enumerate(tangents):
@@ -178,7 +226,8 @@ def _affine(
             moved = [*inputs[:index], tangent, *inputs[index + 1 :]]
             moved[added] = zero if terms else first
             terms.append(op(*moved, **params))
-    return _sum(terms)
+    total = _sum(terms)
+    return None if total is None else _through_factors(total, inputs, tangents)
 
 
 def _transposed(
@@ -189,7 +238,7 @@ def _transposed(
     grad_enabled, state.grad_enabled = state.grad_enabled, True
     try:
         cotangents = [
-            lifted(wrap(np.zeros_like(out._array))) if op.can_differentiate(out) else None
+            lifted(constant_of(np.zeros_like(out._array))) if op.can_differentiate(out) else None
             for out in outs
         ]
         for cotangent in cotangents:
@@ -204,7 +253,7 @@ def _transposed(
         wanted = [each for each in cotangents if each is not None]
         total = _sum(terms)
         if total is None or not total.requires_grad:
-            results: Sequence[Any] = [wrap(np.zeros_like(w._array)) for w in wanted]
+            results: Sequence[Any] = [constant_of(np.zeros_like(w._array)) for w in wanted]
         else:
             real = total.real if total._array.dtype.kind in "cW" else total
             results = grad(real, wanted, create_graph=grad_enabled, materialize_grads=True)

@@ -17,12 +17,13 @@ from clew.autograd.profiler_flops import flops_of
 from clew.autograd.profiler_util import EventList, FunctionEvent, FunctionEventAvg, Interval
 from clew.backend.device import device, no_such_device
 from clew.core.inplace import apply_inplace
-from clew.core.interception import Interceptor, install, installed, remove
+from clew.core.interception import Interceptor, install, installed, remove, resume
 from clew.core.node import Node
 from clew.core.op import Op
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.interrupts import uninterrupted
+from clew.ops.namespaces import OpOverload, namespace
 from clew.source import INTERNAL_PACKAGES, Where, _getframe
 
 # Variants of an operation that PyTorch has under one name.
@@ -109,7 +110,7 @@ class Recorder(Interceptor):
         try:
             result = apply_inplace(op, *inputs, **params) if inplace else op(*inputs, **params)
         finally:
-            state.intercept = self
+            resume(state, self)
             self.end(event)
         self.look_at(event, op, inputs, params, result, inplace)
         return result
@@ -130,7 +131,7 @@ class Recorder(Interceptor):
     # -- backward ------------------------------------------------------------------------------
 
     def run_node(self, node: Node, grads: tuple[Any, ...]) -> Sequence[Any]:
-        name = node.name()
+        name = node._name()
         engine = self.begin(f"autograd::engine::evaluate_function: {name}")
         event = self.begin(name)
         for each in (engine, event):
@@ -300,6 +301,25 @@ class record_function:
                 return function(*args, **kwargs)
 
         return recorded
+
+
+def _begin_block(name: str, args: str | None = None) -> record_function:
+    return record_function(name, args).__enter__()
+
+
+def _end_block(block: record_function) -> None:
+    block.__exit__(None, None, None)
+
+
+# The two ends of a block by themselves, as graphs call them.
+for _name, _overload, _function in (
+    ("_record_function_enter", "default", _begin_block),
+    ("_record_function_enter_new", "default", _begin_block),
+    ("_record_function_exit", "default", _end_block),
+    ("_record_function_exit", "_RecordFunction", _end_block),
+):
+    _packet = namespace("profiler").packet(_name)
+    _packet._overloads[_overload] = OpOverload(_packet, _overload, _function)
 
 
 class emit_nvtx:

@@ -13,6 +13,8 @@ from clew.autograd.backward import inside_transform
 from clew.autograd.swapping import cdata, module_load
 from clew.backend import dtypes
 from clew.core.hooks import Hooks, RemovableHandle
+from clew.core.meta.classes import made_like
+from clew.core.meta.handlers import is_wrapper
 from clew.core.no_history import NoHistory
 from clew.core.node import AccumulateGrad, edge_of, live_edge, retain
 from clew.core.public import methods, public
@@ -120,6 +122,9 @@ def detach(self: Tensor) -> Tensor:
         >>> (x * 2).detach()
         tensor([2., 4.])
     """
+    if type(self) is not Tensor and is_wrapper(self):
+        wrapper: Tensor = made_like("detach", self, (), {})
+        return wrapper
     result = self.detached() if self._is_lifted else alias(self)
     if self._storage.is_inference:
         result._storage = _of_inference()
@@ -141,6 +146,8 @@ def detach_(self: Tensor) -> Tensor:
         >>> y.detach_()
         tensor([2., 4.])
     """
+    if local.state.inference:
+        return self  # inference mode leaves histories alone
     if self._view is not None:
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead. If you are using "
@@ -151,6 +158,7 @@ def detach_(self: Tensor) -> Tensor:
     if self.requires_grad:
         self._reason = NoHistory("detach", "detach_()", user_where(), edge_of(self)[0])
     if self._node is not None and not self._node.is_accumulator:
+        self._storage.detach(self._node._seq, self._output_nr)
         self._node, self._output_nr = None, 0
     if tangents_of(self):
         self._tangent = None
@@ -177,6 +185,8 @@ def _get_data(self: Tensor) -> Tensor:
     """
     if self._is_lifted:
         raise vmap_errors.data("accessing `data` under vmap transform is not allowed")
+    if is_wrapper(self):
+        return self.detach()
     result = alias(self)
     is_inference = self._storage.is_inference
     result._storage = _of_inference() if is_inference else DataStorage(self._storage)
@@ -272,11 +282,12 @@ def _set_grad(self: Tensor, value: Tensor | None) -> None:
         )
     if value is self:
         raise RuntimeError("can't assign Variable as its own grad")
-    if value._array.shape != self._array.shape:
+    if value._layout.shape != self._layout.shape:
         raise RuntimeError(
-            f"attempting to assign a gradient of size '{errors.shape_list(value._array.shape)}' to "
-            f"a tensor of size '{errors.shape_list(self._array.shape)}'. Please ensure that the "
-            "gradient and the tensor are the same size" + errors.at_user_line()
+            "attempting to assign a gradient of size "
+            f"'{errors.shape_list(value._layout.shape)}' to a tensor of size "
+            f"'{errors.shape_list(self._layout.shape)}'. Please ensure that the gradient and the "
+            "tensor are the same size" + errors.at_user_line()
         )
     wanted = _grad_dtype_of(self)
     if wanted is not None and value.dtype is not wanted:

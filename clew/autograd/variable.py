@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
+from clew import errors
+from clew.core.state import local
 from clew.core.tensor import Tensor, alias
 
 
@@ -15,8 +18,24 @@ class _AnyTensor(type):
         return isinstance(value, Tensor)
 
 
+class _Engine:
+    """What programs reach as `Variable._execution_engine`."""
+
+    def queue_callback(self, callback: Callable[[], Any]) -> None:
+        """Have a function called at the end of the backward that is running."""
+        runs = local.state.backward_runs
+        if not runs:
+            raise RuntimeError(
+                "Final callbacks can only be installed during backward pass."
+                + errors.at_user_line()
+            )
+        runs[-1].callbacks.append(callback)
+
+
 class Variable(metaclass=_AnyTensor):
     """`Variable(tensor)` is a leaf over the same memory; the name is kept for old programs."""
+
+    _execution_engine = _Engine()
 
     def __new__(  # type: ignore[misc]  # a tensor, and no Variable, comes out
         cls, data: Tensor, requires_grad: bool = False, volatile: bool | None = None

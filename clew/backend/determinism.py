@@ -21,7 +21,7 @@ class Determinism:
 
 def fill_unwritten(array: np.ndarray) -> np.ndarray:
     """The same array; in deterministic mode its elements are NaN or the largest integer."""
-    if Determinism.enabled and Determinism.fills_memory:
+    if Determinism.enabled and Determinism.fills_memory and array.flags.writeable:
         array[...] = _unlikely(dtypes.BY_NUMPY[array.dtype])
     return array
 

@@ -1,4 +1,7 @@
-"""Devices: where a tensor lives. This build has the CPU; other devices can be named, not used."""
+"""Devices: where a tensor lives. This build has the CPU, and the meta device, which has no memory.
+
+Other devices can be named, not used.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,8 @@ _DEVICE_STRING = re.compile(r"([a-zA-Z_]+)(?::(0|[1-9][0-9]*))?")
 class device:
     """A device's type and, where there are several of it, its index.
 
-    As a `with` block it is the default device. Tensors can be made on the CPU only.
+    As a `with` block it is the default device. Tensors can be made on the CPU, and without elements
+    on the meta device.
 
     Args:
         type: the name, such as "cpu" or "cuda:0"
@@ -99,6 +103,7 @@ def _parse(kind: object, index: int | None) -> tuple[str, int | None]:
 
 
 CPU = device("cpu")
+META = device("meta")
 
 
 class _Local(threading.local):
@@ -135,16 +140,23 @@ def get_default_device() -> device:
 
 
 def check_device(wanted: Any) -> None:
-    """Refuse any device that this build cannot make tensors on."""
+    """Refuse any device but the CPU, unless it is only the default."""
+    if names_meta(wanted) and wanted is not None:
+        raise no_such_device(META)
+
+
+def names_meta(wanted: Any) -> bool:
+    """Whether tensors are to be made on the meta device, not on the CPU; refuse all others."""
     if wanted is None:
         wanted = _local.default
         if wanted is None:
-            return
+            return False
     if wanted == "cpu" or wanted is CPU:
-        return
+        return False
     found = device(wanted)
-    if found.type != "cpu":
+    if found.type not in ("cpu", "meta"):
         raise no_such_device(found)
+    return found.type == "meta"
 
 
 class NoSuchDevice(RuntimeError, AssertionError):

@@ -272,11 +272,12 @@ def _promote_same_category(a: dtype, b: dtype) -> dtype:
 
 def scalar_dtype(value: bool | int | float | complex) -> dtype:
     """The dtype that a Python number has when it stands alone."""
-    if isinstance(value, (bool, np.bool_)):
+    if isinstance(value, bool):
         return bool_
     if isinstance(value, (int, np.integer)):
         return int64
-    if isinstance(value, (float, np.floating)):
+    # PyTorch reads a float from what has one and is no number of Python's: NumPy's bools, too.
+    if isinstance(value, (float, np.floating, np.bool_)):
         return _default_dtype
     if isinstance(value, (complex, np.complexfloating)):
         return default_complex()
@@ -324,6 +325,12 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     return from_.category <= to.category
 
 
+# What Python's own types stand for.
+PYTHON_TYPES: dict[Any, dtype] = {
+    float: float64, int: int64, bool: bool_, complex: complex128,
+}  # fmt: skip
+
+
 class finfo:
     """The limits of a floating-point dtype: `eps`, `max`, `min`, `tiny`, `resolution`, `bits`.
 
@@ -335,8 +342,8 @@ class finfo:
         (3.4028234663852886e+38, 0.0009765625)
     """
 
-    def __init__(self, type: dtype | None = None) -> None:
-        self._dtype = get_default_dtype() if type is None else type
+    def __init__(self, type: Any = None) -> None:
+        self._dtype = get_default_dtype() if type is None else PYTHON_TYPES.get(type, type)
         if self._dtype.category < FLOAT:
             raise TypeError(
                 f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
@@ -377,19 +384,20 @@ class iinfo:
         (-128, 127)
     """
 
-    def __init__(self, type: dtype) -> None:
-        if type.category > INTEGER:
+    def __init__(self, type: Any) -> None:
+        wanted = PYTHON_TYPES.get(type, type)
+        if wanted.category > INTEGER:
             raise TypeError(
                 f"torch.iinfo() requires an integer input type. Use torch.finfo to handle "
-                f"'{type.name}'"
+                f"'{wanted.name}'"
             )
-        if type.category == BOOL:
+        if wanted.category == BOOL:
             raise TypeError("torch.bool is not supported by torch.iinfo")
-        info = np.iinfo(type.np)
+        info = np.iinfo(wanted.np)
         self.bits = info.bits
         self.max = int(info.max)
         self.min = int(info.min)
-        self.dtype = type.name
+        self.dtype = wanted.name
 
     def __repr__(self) -> str:
         return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"

@@ -222,6 +222,12 @@ class Generator:
             self._moves += 1
             return engine().draw_pairs(self._state, n)
 
+    def words(self) -> UInt32Array:
+        """The state, for code that draws from it while it holds the lock."""
+        self._untouched = False
+        self._moves += 1
+        return self._state
+
     def doubles(self, n: int) -> npt.NDArray[np.float64]:
         """Draw ``n`` doubles in [0, 1) with 53 random bits each."""
         return (self.random64(n) & _MASK_53).astype(np.float64) * _UNIT_53

@@ -473,14 +473,14 @@ def _check_multinomial(probs: Array, num_samples: int, replacement: bool) -> Non
         )
     if probs.shape[-1] > 2**24:
         raise RuntimeError("number of categories cannot exceed 2^24")
-    if not np.all((probs >= 0) & np.isfinite(probs)):
+    if not ((probs >= 0) & np.isfinite(probs)).all():
         if not replacement or num_samples == 1:
             raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
         which = "< 0" if not np.all(probs >= 0) else "= infinity or NaN"
         raise RuntimeError(
             f"invalid multinomial distribution (encountering probability entry {which})"
         )
-    if not np.all(np.any(probs > 0, axis=-1)):
+    if not (probs > 0).any(axis=-1).all():
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
 
 

@@ -3,6 +3,24 @@
 What a program sets is kept, and changes nothing on the CPU.
 """
 
-from clew.backends import cpu, cuda, cudnn, mkl, mkldnn, mps, openmp, opt_einsum
+from clew.backends import (
+    cpu,
+    cuda,
+    cudnn,
+    mha,
+    mkl,
+    mkldnn,
+    mps,
+    nnpack,
+    openmp,
+    opt_einsum,
+    quantized,
+    xnnpack,
+)
 
-__all__ = ["cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum"]
+__all__ = [
+    "cpu", "cuda", "cudnn", "mha", "mkl", "mkldnn", "mps", "nnpack", "openmp", "opt_einsum",
+    "quantized", "xnnpack",
+]  # fmt: skip
+
+fp32_precision = "none"

@@ -6,10 +6,14 @@ import contextlib
 import warnings
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
+from typing import Any
 
 from clew.ops.nn.attention import ALLOWED
 
-__all__ = ["is_built", "matmul", "sdp_kernel"]
+__all__ = [
+    "SDPAParams", "can_use_cudnn_attention", "can_use_efficient_attention",
+    "can_use_flash_attention", "is_built", "is_flash_attention_available", "matmul", "sdp_kernel",
+]  # fmt: skip
 
 matmul = SimpleNamespace(
     allow_tf32=False,
@@ -18,6 +22,30 @@ matmul = SimpleNamespace(
     allow_fp16_accumulation=False,
     fp32_precision="none",
 )
+
+
+class SDPAParams:
+    """The arguments of an attention, for questions about kernels of GPUs."""
+
+    def __init__(
+        self, query: Any, key: Any, value: Any, attn_mask: Any, dropout: float, is_causal: bool,
+        enable_gqa: bool = False,
+    ) -> None:  # fmt: skip
+        self.query, self.key, self.value, self.attn_mask = query, key, value, attn_mask
+        self.dropout, self.is_causal, self.enable_gqa = dropout, is_causal, enable_gqa
+
+
+def is_flash_attention_available() -> bool:
+    """Whether this library was built with that kernel of GPUs: no."""
+    return False
+
+
+def can_use_flash_attention(params: SDPAParams, debug: bool = False) -> bool:
+    """Whether that kernel of GPUs can do an attention: there is none."""
+    return False
+
+
+can_use_efficient_attention = can_use_cudnn_attention = can_use_flash_attention
 
 
 def is_built() -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["is_available", "is_built", "is_macos13_or_newer"]
+__all__ = ["is_available", "is_built", "is_macos13_or_newer", "is_macos_or_newer"]
 
 
 def is_available() -> bool:
@@ -17,4 +17,9 @@ def is_built() -> bool:
 
 def is_macos13_or_newer() -> bool:
     """Whether the system could use them: no."""
+    return False
+
+
+def is_macos_or_newer(major: int, minor: int) -> bool:
+    """Whether the system is this macOS or a newer one; there they are not used either."""
     return False

@@ -43,7 +43,8 @@ def prepare_step(workload: Workload, jax: Any) -> Prepared:
         return value.block_until_ready()
 
     def answer() -> list[float]:
-        return [float(run(noise)) for noise in given or [None] * ANSWERS]
+        noises: Any = given or (None,) * ANSWERS
+        return [float(run(noise)) for noise in noises]
 
     return Prepared(run, answer)
 

@@ -10,6 +10,7 @@ from clew.bench.cliffs import cases
 from clew.bench.cliffs.inputs import tensors_of
 from clew.bench.compiled import COMPILED, FIRST_CALLS, compiled_steps
 from clew.bench.models import CHECKPOINTED, MODELS, NETWORKS, train_step
+from clew.bench.packaged import PACKAGED
 from clew.bench.start import STARTS
 from clew.bench.sweep import SWEEP
 from clew.bench.transforms import TRANSFORMS
@@ -25,8 +26,9 @@ DEFAULT_MODE, NO_GRAD, INFERENCE = "default", "no_grad", "inference_mode"
 
 # The groups that are run only if they are asked for. The first has thousands of workloads, and
 # those of compilers take minutes before anything is measured.
-CLIFFS, COMPILED_GROUP, COMPILE_TIME = "cliffs", "compiled", "compile_time"
-ASKED_FOR = (CLIFFS, COMPILED_GROUP, COMPILE_TIME)
+# Those of packages need the packages.
+CLIFFS, COMPILED_GROUP, COMPILE_TIME, PACKAGES = "cliffs", "compiled", "compile_time", "packages"
+ASKED_FOR = (CLIFFS, COMPILED_GROUP, COMPILE_TIME, PACKAGES)
 
 # So many losses of train steps are compared between the engines.
 ANSWERS = 3
@@ -304,9 +306,10 @@ def _all_workloads() -> tuple[Workload, ...]:
     compiled = [Workload(COMPILED_GROUP, name, STEP, make, ()) for name, make in COMPILED.items()]
     first = [Workload(COMPILE_TIME, name, FIRST, COMPILED[name], ()) for name in FIRST_CALLS]
     starts = [Workload("start", name, CALL, make, ()) for name, make in STARTS.items()]
+    packages = [Workload(PACKAGES, name, STEP, make, ()) for name, make in PACKAGED.items()]
     return (
         *small, *training, *inference, *modes, *checkpoint, *transforms, *sweep, *starts, *memory,
-        *cliffs, *compiled, *first,
+        *cliffs, *compiled, *first, *packages,
     )  # fmt: skip
 
 

@@ -1,7 +1,10 @@
-"""`clew demo`: train a small network on two spirals and show what its gradients did."""
+"""`clew demo`: train a small network on two spirals, show what its gradients did, find a bug."""
 
 import argparse
+import contextlib
+import io
 import math
+import runpy
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -13,14 +16,18 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 import clew
-from clew import nn
+from clew import gallery, nn
 from clew.cli.picture import Picture, write_picture
 from clew.cli.textchart import text_chart
+from clew.doctor import Session
+from clew.doctor.report.terminal import show
 
 POINTS_PER_ARM = 300
 SIZES = (2, 32, 32, 2)
 LEARNING_RATE = 0.01
 PICTURE_GRID = 160
+FLOW_WIDTH, FLOW_DECADES = 12, 4  # the bars of the gradient flow: a quarter for a factor of ten
+PLANTED = "stale_gradients"  # the script of "Break it" that the doctor is shown
 VIEW = 1.15  # half the side of the square that the picture shows; the spirals end at radius 1
 
 
@@ -134,19 +141,28 @@ def train(
     return losses, reports
 
 
+def flow_bar(norm: float, largest: float) -> str:
+    """How much gradient arrives, on a logarithmic scale beside the largest."""
+    share = 1 + math.log10(norm / largest) / FLOW_DECADES if norm > 0 else 0.0
+    return "█" * max(0, round(FLOW_WIDTH * share))
+
+
 def gradient_table(reports: list[LayerReport]) -> Table:
-    table = Table(title="Gradients at the last step", title_justify="left")
+    table = Table(title="Gradient flow at the last step", title_justify="left")
+    largest = max(report.grad_norm for report in reports)
     table.add_column("layer")
     table.add_column("shape")
-    for heading in ("weight norm", "grad norm", "update / weight"):
+    for heading in ("weight norm", "update / weight", "grad norm"):
         table.add_column(heading, justify="right")
+    table.add_column("flow (log)")
     for report in reports:
         table.add_row(
             report.name,
             " × ".join(map(str, report.shape)),
             f"{report.weight_norm:.3f}",
-            f"{report.grad_norm:.2e}",
             f"{report.update_norm / report.weight_norm:.2e}",
+            f"{report.grad_norm:.2e}",
+            flow_bar(report.grad_norm, largest),
         )
     return table
 
@@ -178,6 +194,20 @@ def draw(
     )
 
 
+def find_the_bug(console: Console) -> None:
+    """A training script with a bug, run under the doctor: its report names the line."""
+    script, session = gallery.BROKEN / f"{PLANTED}.py", Session()
+    console.print(f"\n[bold]A bug[/bold]: {script.name} forgets something. `clew doctor` says:")
+    with contextlib.redirect_stdout(io.StringIO()):
+        session.start()
+        try:
+            runpy.run_path(str(script))
+        finally:
+            session.stop()
+    show(session.report(script.name), console)
+    console.print(f"Its repair: clew gallery {PLANTED}. More to see: clew gallery", highlight=False)
+
+
 def run(args: argparse.Namespace) -> int:
     console = Console()
     clew.manual_seed(args.seed)
@@ -204,4 +234,5 @@ def run(args: argparse.Namespace) -> int:
     )
     draw(network, x, y, losses, accuracy, args.out)
     console.print(f"Picture: {args.out.resolve()}", soft_wrap=True, highlight=False)
+    find_the_bug(console)
     return 0

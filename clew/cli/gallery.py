@@ -81,7 +81,11 @@ def compare(entry: gallery.Entry, args: argparse.Namespace, seconds: float) -> N
     if find_spec("torch") is None:
         raise helper.MissingExtra("PyTorch (for --torch)", "bench")
     print("\nThe same file under PyTorch:")
-    program = gallery.load_for_pytorch(entry)
+    try:
+        program = gallery.load_for_pytorch(entry)
+    except AttributeError as error:
+        print(f"it does not run there: {error}")
+        return
     started = time.perf_counter()
     helper.run(program.main, program.claims, args)
     theirs = time.perf_counter() - started

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from clew.cli.doctor import add_program, load
-from clew.cli.run import _Ending, _NotFound
+from clew.cli.program import Ending, NotFound
 from clew.core.recording import OpNode
+from clew.doctor.engines.native_graph import parameter_names
 from clew.doctor.facts.flow import FlowWatch
-from clew.doctor.report.graph_view import GraphView, parameter_names, snapshot
+from clew.doctor.report.graph_view import GraphView, snapshot
 from clew.observer import Observer, observing
 
 
@@ -65,10 +66,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """0 when the graph was shown, 1 when there was none, 2 when there is no such program."""
-    ending = _Ending()
+    ending = Ending()
     try:
         main, code, _ = load(args)
-    except _NotFound as error:
+    except NotFound as error:
         print(f"clew graph: {error}", file=sys.stderr)
         return 2
     stopping = _Stopping(args.at)

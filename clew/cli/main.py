@@ -12,6 +12,7 @@ import clew
 _COMMANDS = {
     "demo": "demo", "run": "run", "doctor": "doctor", "graph": "graph", "bench": "bench",
     "info": "info", "ops": "optable", "gallery": "gallery", "scratch": "scratch", "quiz": "quiz",
+    "launch": "launch", "plan": "plan",
 }  # fmt: skip
 
 

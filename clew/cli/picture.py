@@ -45,7 +45,7 @@ def write_picture(picture: Picture, path: Path) -> None:
     )
 
 
-def _text(x: float, y: float, words: str, size: int = 13, fill: str = FAINT, **more: str) -> str:
+def text(x: float, y: float, words: str, size: int = 13, fill: str = FAINT, **more: str) -> str:
     attributes = "".join(f' {name.replace("_", "-")}="{value}"' for name, value in more.items())
     return f'<text x="{x:g}" y="{y:g}" font-size="{size}" fill="{fill}"{attributes}>{words}</text>'
 
@@ -55,10 +55,10 @@ def _headings(picture: Picture) -> Iterator[str]:
         f"{len(picture.points)} points, {len(picture.losses)} steps, "
         f"accuracy {picture.accuracy:.1%}, final loss {picture.losses[-1]:.2g}"
     )
-    yield _text(LEFT_PANEL, 40, "clew demo: two spirals", 22, INK, font_weight="bold")
-    yield _text(LEFT_PANEL, 64, summary, 14)
-    yield _text(LEFT_PANEL, TOP - 10, "What the network answers", 13, INK, font_weight="bold")
-    yield _text(RIGHT_PANEL, TOP - 10, "Loss (cross-entropy)", 13, INK, font_weight="bold")
+    yield text(LEFT_PANEL, 40, "clew demo: two spirals", 22, INK, font_weight="bold")
+    yield text(LEFT_PANEL, 64, summary, 14)
+    yield text(LEFT_PANEL, TOP - 10, "What the network answers", 13, INK, font_weight="bold")
+    yield text(RIGHT_PANEL, TOP - 10, "Loss (cross-entropy)", 13, INK, font_weight="bold")
 
 
 def _plane(picture: Picture) -> Iterator[str]:
@@ -80,10 +80,10 @@ def _plane(picture: Picture) -> Iterator[str]:
     for arm, color in enumerate(ARM_COLORS):
         x = LEFT_PANEL + 8 + 110 * arm
         yield f'<circle cx="{x}" cy="{TOP + PANEL + 21}" r="5" fill="{color}"/>'
-        yield _text(x + 11, TOP + PANEL + 26, f"arm {arm + 1}")
+        yield text(x + 11, TOP + PANEL + 26, f"arm {arm + 1}")
     x = LEFT_PANEL + 228
     yield f'<path d="M{x} {TOP + PANEL + 21}h22" stroke="{INK}" stroke-width="2"/>'
-    yield _text(x + 29, TOP + PANEL + 26, "decision boundary")
+    yield text(x + 29, TOP + PANEL + 26, "decision boundary")
 
 
 def _shade(probability: NDArray[Any]) -> _RGB:
@@ -133,12 +133,12 @@ def _loss_axes(low: int, high: float, steps: int) -> Iterator[str]:
     for power in range(low, math.floor(high) + 1):
         y = _loss_y(power, low, high)
         yield f'<path d="M{RIGHT_PANEL} {y:.1f}h{PANEL}" stroke="{GRID}"/>'
-        yield _text(RIGHT_PANEL - 8, y + 4, f"{10.0**power:g}", 12, text_anchor="end")
+        yield text(RIGHT_PANEL - 8, y + 4, f"{10.0**power:g}", 12, text_anchor="end")
     for step in sorted({round(1 + (steps - 1) * quarter / 4) for quarter in range(5)}):
         x = _step_x(step - 1, steps)
         yield f'<path d="M{x:.1f} {TOP}v{PANEL}" stroke="{GRID}"/>'
-        yield _text(x, bottom + 18, str(step), 12, text_anchor="middle")
-    yield _text(RIGHT_PANEL + PANEL / 2, bottom + 36, "step", 12, text_anchor="middle")
+        yield text(x, bottom + 18, str(step), 12, text_anchor="middle")
+    yield text(RIGHT_PANEL + PANEL / 2, bottom + 36, "step", 12, text_anchor="middle")
 
 
 def _step_x(index: int, steps: int) -> float:

@@ -41,6 +41,7 @@ def compile(
     shapes_spec: Any = None,
     check: bool = False,
     memory: int | float | str | None = None,
+    background: bool = False,
 ) -> Any:
     """A function or module that is captured by its first call and replayed by later ones.
 
@@ -51,7 +52,9 @@ def compile(
     Args:
         model: the function or module; without one, a decorator is returned
         fullgraph: raise where a call cannot be captured whole; so does `mode="strict"`
-        dynamic: accepted; every shape has a trace of its own
+        dynamic: False counts a trace of every shape; else those that differ in shapes alone are one
+            of the traces that a function may have. A new shape is captured, which takes as long as
+            an eager call and some milliseconds; kernels are for all shapes.
         backend: "eager" runs the function as it is, and so does a function; all other names mean
             clew's compiler
         mode: "strict", or one of PyTorch's names, which make no difference
@@ -65,6 +68,8 @@ def compile(
         memory: the memory that a replay may use, in bytes or as text ("300 MiB", "2 GB"):
             parameters, state of optimizers and arguments included. Values that do not fit are
             computed again. The function must be a whole step, with its backward.
+        background: compile in another thread; until that is done, calls run eagerly. `wait()` of
+            the result waits for it.
 
     Example:
         >>> @clew.compile
@@ -88,7 +93,13 @@ def compile(
         if disable or backend in _EAGER_BACKENDS or (backend is not None and callable(backend)):
             return target
         return optimized_module.compiled(
-            target, fullgraph or mode == "strict", recompile_limit, check, budget
+            target,
+            fullgraph or mode == "strict",
+            recompile_limit,
+            check,
+            budget,
+            dynamic,
+            background,
         )
 
     return compiled if model is None else compiled(model)

@@ -34,12 +34,13 @@ from clew.compiler.graph import (
 )
 from clew.compiler.instruction_costs import Meter
 from clew.compiler.known_values import KnownValues, Refused
+from clew.compiler.read_numbers import is_given
 from clew.compiler.side_effects import (
     random_position,
 )
 from clew.core.inplace import apply_inplace
 from clew.core.node import AccumulateGrad
-from clew.core.op import Op
+from clew.core.op import OPS, Op
 from clew.core.recording import OpNode
 from clew.core.state import local
 from clew.core.tensor import Tensor
@@ -66,6 +67,11 @@ class Capture(KnownValues):
             return params["outputs"] if outer is None else outer(op, inputs, params)
         operands: Any = None
         if self.problem is None:
+            dtype = self.numbers.dtype_for(op, inputs, params)
+            if dtype is not None:
+                inputs = tuple([
+                    self.number(each, dtype) if is_given(each) else each for each in inputs
+                ])  # fmt: skip
             try:
                 operands = mapped((inputs, params), self.operand)
             except Refused as refused:
@@ -198,12 +204,12 @@ class Capture(KnownValues):
 
     def draw(self, shape: tuple[int, ...], make: Callable[[tuple[int, ...]], Any]) -> Any:
         state = local.state
-        state.intercept = self.outer
+        newest, state.intercept = state.intercept, self.outer
         self.begin()
         try:
             result = super().draw(shape, make)
         finally:
-            state.intercept = self
+            state.intercept = newest
         if self.problem is None:
             if not isinstance(result, Tensor):
                 self.refuse("random numbers that are not one tensor")
@@ -231,11 +237,21 @@ class Capture(KnownValues):
         # Once: what was saved through hooks (checkpoints) may be unpacked only once.
         pool: list[Any] = node.unpacked() if node.plan.captures else []
         g = grads[0] if node.op.outputs == 1 else grads
-        if any(isinstance(each, Tensor) and each._is_lifted for each in (*grads, *pool)):
-            # Inside vmap: its rules run operations that are captured.
+        is_lifted = any(isinstance(each, Tensor) and each._is_lifted for each in (*grads, *pool))
+        if is_lifted or self._moves_tangents():
+            # Inside vmap or forward mode: their rules run operations that are captured.
             return node.apply_formulas(g, pool)
         results = self._expanded(node, g, pool) if is_expanded(node.op) else None
         return self._run_formulas(node, grads, pool) if results is None else results
+
+    def _moves_tangents(self) -> bool:
+        """Whether operations of this thread go through a dual level before they come here."""
+        link = local.state.intercept
+        while link is not None and link is not self:
+            if link.carries_tangents:
+                return True
+            link = link.outer
+        return False
 
     def _expanded(self, node: OpNode, g: Any, pool: list[Any]) -> Sequence[Any] | None:
         """The formulas of a node, operation by operation; None if they look at more than those."""
@@ -257,12 +273,12 @@ class Capture(KnownValues):
             self.refuse(f"the gradient of {node.op.name} takes {refused}", node._where)
             return node.apply_formulas(g, pool)
         drawn = random_position()
-        state.intercept = self.outer
+        newest, state.intercept = state.intercept, self.outer
         self.begin()
         try:
             results = node.apply_formulas(g, pool)
         finally:
-            state.intercept = self
+            state.intercept = newest
         wanted = [
             None if edge is None else out for edge, out in zip(node._edges, results, strict=False)
         ]
@@ -304,7 +320,7 @@ class Capture(KnownValues):
             self.refuse("a gradient with a graph of its own", where)
             return result
         if id(leaf) not in self.places and id(leaf) not in self.state_tensors:
-            self._accumulate_inside(g, total, new, where)
+            self._accumulate_inside(g, total, have, version, new, where)
             return result
         if id(leaf) in self.state_tensors:
             self.leaves[id(leaf)] = leaf
@@ -320,17 +336,45 @@ class Capture(KnownValues):
         )
         return result
 
+    def assigned(self, leaf: Tensor, grad: Tensor) -> None:
+        """The program gives a leaf a tensor as its gradient."""
+        if self.problem is not None:
+            return
+        value = self.values.get(id(grad._array))
+        is_own = value is not None and value.alias.kind == COMPUTED and not grad._requires_grad
+        if value is None or not is_own or value.alias in self.given_as_gradients:
+            self.refuse(
+                "a tensor that is not the call's own, or used twice, is assigned to `.grad`"
+            )
+            return
+        if id(leaf) not in self.state_tensors and id(leaf) not in self.places:
+            self.refuse("`.grad` of a tensor that the call makes is assigned")
+            return
+        # A replay may give it a copy, which nobody notices unless one of the two is written to.
+        self.given_as_gradients[value.alias] = len(self.graph.instructions)
+        if id(leaf) in self.state_tensors:
+            self.leaves[id(leaf)] = leaf
+            self.grad_before.setdefault(id(leaf), None)
+        self.graph.instructions.append(
+            Instruction(
+                ACCUMULATE, "grad", self.holder(leaf), (value, None), {}, (value,), user_where()
+            )
+        )
+
     def _accumulate_inside(
-        self, g: Value, total: Value | None, new: Any, where: Place | None
+        self, g: Value, total: Value | None, have: Any, version: int, new: Any, where: Place | None
     ) -> None:
         """The gradient of a leaf that the call has made itself: memory like any other."""
-        if total is not None:
-            self.refuse("gradients are accumulated in a tensor that the call makes", where)
-            return
-        values = self.results((new,), ())
-        self.graph.instructions.append(
-            Instruction(COMPUTE, "grad", np.copy, (g,), {}, values, where)
-        )
+        if total is None:
+            values = self.results((new,), ())
+            made = Instruction(COMPUTE, "grad", np.copy, (g,), {}, values, where)
+        elif new is have:
+            self.wrote(new._storage, version)
+            made = Instruction(WRITE, "add", OPS["add"], (total, g), {}, (), where)
+        else:
+            values = self.results((new,), ())
+            made = Instruction(COMPUTE, "add", OPS["add"], (total, g), {}, values, where)
+        self.graph.instructions.append(made)
 
     # -- what runs as it is ----------------------------------------------------------------------
 
@@ -342,7 +386,7 @@ class Capture(KnownValues):
             local.state.intercept = self.outer
             self.begin()
 
-    def resume(self, name: str, function: Callable[[], Any]) -> None:
+    def resume(self, name: str, function: Callable[[], Any], reads: tuple[Value, ...]) -> None:
         """Go on; all that was written meanwhile is the work of this function."""
         self.depth -= 1
         if self.depth:
@@ -351,5 +395,7 @@ class Capture(KnownValues):
         for key, version in self.versions.items():
             record = self.storages[key]
             record.version += record.storage.version - version
-        self.graph.instructions.append(Instruction(CALL, name, function, (), {}, (), user_where()))
+        self.graph.instructions.append(
+            Instruction(CALL, name, function, reads, {}, (), user_where())
+        )
         self.end()

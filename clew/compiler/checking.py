@@ -29,14 +29,16 @@ class Differs(AssertionError):
     """A compiled call gave something else than the eager one."""
 
 
-def checked_replay(trace: Trace, tensors: Sequence[Tensor], args: Any, kwargs: Any) -> Any:
+def checked_replay(
+    trace: Trace, tensors: Sequence[Tensor], args: Any, kwargs: Any, numbers: tuple[float, ...]
+) -> Any:
     """Replay a call, then run it eagerly from the same state; the eager outcome stays."""
     states = _states(trace)
     before = [each.copy() for each in states]
     grads = [(leaf, leaf._grad) for leaf in trace.leaves]
     stepped = [(each, dict(each)) for each in _stepped(trace)]
     stream = streams.default_generator.get_state()
-    replayed = trace.replay(tensors, args, kwargs)
+    replayed = trace.replay(tensors, args, kwargs, numbers)
     found = [np.array(each) for each in states]
     gradients = [None if leaf._grad is None else np.array(leaf._grad._array) for leaf, _ in grads]
 

@@ -10,9 +10,11 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from clew.core.elementwise import Elementwise
 from clew.core.op import OPS, Op
-from clew.kernels.codegen.ir import BOOL, Expr, where
+from clew.kernels.codegen.ir import BOOL, F32, Expr, where
 from clew.kernels.codegen.ufunc import formulas
 
 Formula = Callable[..., Any]
@@ -57,6 +59,28 @@ def _scaled(sign: float) -> Formula:
     return lambda x, y, alpha: x + y * (sign * alpha)
 
 
+def _elu(x: Any, alpha: float, scale: float, input_scale: float) -> Any:
+    numbers = [x.like(each) for each in (scale, alpha * scale, input_scale)]
+    return formulas()["elu"](x, *numbers)
+
+
+def _elu_backward(g: Any, x: Any, alpha: float, scale: float, input_scale: float) -> Any:
+    numbers = [x.like(each) for each in (scale, alpha * scale, input_scale)]
+    return formulas()["elu_backward"](g, x, *numbers)
+
+
+def _dropped(x: Any, kept: Any, p: float) -> Any:
+    # Divided in the type in which the operation does it.
+    number = np.float32 if x.dtype == F32 else np.float64
+    scale = float(number(1) / number(1 - p))
+    return x * where(_truth(kept), x.like(scale), 0.0)
+
+
+def _sign(x: Any) -> Any:
+    # What is not a number has none.
+    return where(x > 0.0, x.like(1.0), where(x < 0.0, x.like(-1.0), 0.0))
+
+
 def _minus(x: Any, y: Any) -> Any:
     return x - y
 
@@ -68,6 +92,7 @@ _OWN: dict[str, Formula] = {
     "add.scaled": _scaled(1.0),
     "sub.scaled": _scaled(-1.0),
     "log1p": lambda x: x.log1p(),
+    "reciprocal": lambda x: 1.0 / x,
     "rsqrt": lambda x: 1.0 / x.sqrt(),
     "where": _chosen,
     "clamp": _clamped,
@@ -83,9 +108,24 @@ _OWN: dict[str, Formula] = {
     "addcdiv": lambda x, a, b, value: x + a / b * value,
     "_zeros_of": lambda x, device=None: x.like(0.0),
     "logical_not": lambda x: ~_truth(x),
-    "_running_average": lambda x, latest, momentum: x * (1 - momentum) + latest * momentum,
+    "elu": _elu,
+    "elu_on_result": _elu,
+    "celu": _elu,
+    "celu_on_result": _elu,
+    "elu_backward": _elu_backward,
+    "sgn": _sign,
+    "sign": _sign,
+    "_prelu_kernel": lambda x, weight: where(x > 0.0, x, x * weight),
+    "_smooth_loss_derivative": lambda x, y, scale, limit: ((x - y) / scale).clamp(-limit, limit),
+    "masked_fill": lambda x, mask, value: where(_truth(mask), value, x),
+    "dropout": _dropped,
+    "_running_average": lambda x, latest, momentum, factor: (
+        x * (1 - momentum) + latest * factor * momentum
+    ),
     **{name: _compared(name) for name in ("lt", "le", "gt", "ge", "eq", "ne")},
 }  # fmt: skip
+# Operations on a tensor and a mask, which are defined in another way than the elementwise ones.
+MASKED = frozenset({"dropout", "masked_fill"})
 # Operations whose kernel has the same name and takes the parameters as further operands.
 _BY_KERNEL: dict[str, tuple[str, tuple[str, ...]]] = {
     **{
@@ -97,6 +137,7 @@ _BY_KERNEL: dict[str, tuple[str, tuple[str, ...]]] = {
     },
     "leaky_relu": ("leaky_relu", ("negative_slope",)),
     "leaky_relu_backward": ("leaky_relu_backward", ("negative_slope",)),
+    "softplus": ("softplus", ("beta", "threshold")),
     "softplus_backward": ("softplus_backward", ("beta", "threshold")),
 }  # fmt: skip
 
@@ -109,9 +150,9 @@ def _names() -> dict[Op, str]:
 @functools.cache
 def expression(op: Op) -> Formula | None:
     """The formula of an operation over expressions, or None if it has none."""
-    if not isinstance(op, Elementwise):
-        return None
     name = _names().get(op, op.name)
+    if not isinstance(op, Elementwise):
+        return _OWN[name] if name in MASKED else None
     if name in _OWN:
         return _OWN[name]
     if op.threaded is not None:

@@ -19,7 +19,8 @@ from clew.core.tensor import Tensor, wrap
 
 _PLAIN = frozenset({
     "mm", "bmm", "matmul", "addmm", "sum", "sum_dim", "mean", "mean_dim", "expand", "to_copy", "to",
-    "clone", "dropout", "cat", "stack",
+    "clone", "dropout", "cat", "stack", "_unsafe_view",
+    "mse_loss",
 })  # fmt: skip
 
 

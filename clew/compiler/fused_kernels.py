@@ -16,7 +16,9 @@ _TYPES = {np.dtype(np.float32): F32, np.dtype(np.float64): F64, np.dtype(np.bool
 # Expressions per unit of a kernel's cost.
 _PER_COST = 8
 # Operations that take bools as conditions.
-_ON_BOOLS = frozenset({"where", "logical_not", "logical_and", "logical_or"})
+_ON_BOOLS = frozenset({
+    "where", "logical_not", "logical_and", "logical_or", "dropout", "masked_fill",
+})  # fmt: skip
 
 # Kernels by their program: the layers of a network share theirs.
 _KERNELS: dict[tuple[Any, ...], Elementwise] = {}

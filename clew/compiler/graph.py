@@ -41,6 +41,18 @@ DATA_DEPENDENT = frozenset({
     "nonzero", "masked_select", "unique", "unique_consecutive", "bincount", "repeat_interleave",
     "argwhere", "_unique2", "index",
 })  # fmt: skip
+# Operations that raise for some values: they run even if nobody uses the result.
+_RAISING = frozenset({
+    "_ctc_loss", "binary_cross_entropy", "cholesky", "cholesky_inverse", "embedding",
+    "embedding_bag", "gather", "index_add", "index_copy", "index_fill", "index_fill_tensor",
+    "index_reduce", "index_select", "linalg_cholesky_ex", "linalg_eig", "linalg_eigh",
+    "linalg_inv_ex", "linalg_ldl_solve", "linalg_lstsq", "linalg_lu_solve", "linalg_pinv",
+    "linalg_solve_ex", "linalg_svd", "_linalg_svdvals", "masked_scatter", "max_unpool2d",
+    "max_unpool3d", "multi_margin_loss", "multilabel_margin_loss", "nll_loss", "nll_loss2d",
+    "one_hot", "put", "scatter", "scatter_add", "scatter_reduce", "scatter_value", "take",
+})  # fmt: skip
+# The same of integers, which cannot be divided by 0.
+_RAISING_OF_INTEGERS = frozenset({"floor_divide", "fmod", "pow", "remainder"})
 
 
 class Value:
@@ -85,8 +97,8 @@ class Instruction:
     """One step of a graph: operands are values, numbers, or nested tuples, lists and dicts."""
 
     __slots__ = (
-        "detail", "grad_enabled", "inputs", "is_random", "kind", "name", "outputs", "params",
-        "scratch", "seconds", "where",
+        "_reads", "detail", "grad_enabled", "inputs", "is_random", "kind", "name", "outputs",
+        "params", "scratch", "seconds", "where",
     )  # fmt: skip
 
     def __init__(
@@ -112,6 +124,8 @@ class Instruction:
         self.is_random = is_random
         # The grad mode in which it was captured: some operations keep more where it is on.
         self.grad_enabled = local.state.grad_enabled
+        # The values among the operands, and the operands that these were found in.
+        self._reads: tuple[Any, Any, list[Value]] = ((), None, [])
         # What it costs, where that was measured: time, and bytes that it needs besides its results.
         self.seconds = 0.0
         self.scratch = 0
@@ -121,13 +135,26 @@ class Instruction:
         return self.kind in EFFECTS or self.is_random or self.may_mismatch
 
     @property
+    def may_raise(self) -> bool:
+        """Whether it refuses some values."""
+        if self.kind != COMPUTE:
+            return False
+        if self.name in _RAISING_OF_INTEGERS:
+            return any(out is not None and out.dtype.kind in "iu" for out in self.outputs)
+        return self.name in _RAISING
+
+    @property
     def may_mismatch(self) -> bool:
         """Whether it may show that a replay must be another trace."""
         return self.kind == CHECK or (self.kind == COMPUTE and self.name in DATA_DEPENDENT)
 
     def reads(self) -> list[Value]:
-        """The values among the operands."""
-        return [*values_in(self.inputs), *values_in(self.params)]
+        """The values among the operands, which passes replace and never change."""
+        inputs, params, found = self._reads
+        if inputs is not self.inputs or params is not self.params:
+            found = [*values_in(self.inputs), *values_in(self.params)]
+            self._reads = self.inputs, self.params, found
+        return found
 
     def writes(self) -> list[Value]:
         """The values whose memory it changes."""
@@ -154,6 +181,8 @@ class Graph:
         self.values: list[Value] = []
         # The values that must exist after the last instruction.
         self.results: list[Value] = []
+        # The calls of kernels that instructions are lowered to, once all passes are done.
+        self.lowered: dict[Instruction, Any] = {}
 
     def new_value(
         self, array: np.ndarray, kind: str, source: Any = None, alias: Value | None = None

@@ -184,7 +184,7 @@ def _operand(value: Value, tensors: Sequence[Tensor]) -> np.ndarray:
     if value.kind == STATE:
         state: np.ndarray = value.source._array
         return state
-    if value.kind == INPUT:
+    if value.kind == INPUT and value.source < len(tensors):
         return tensors[value.source]._array
     if value.kind == CONSTANT:
         constant: np.ndarray = value.source

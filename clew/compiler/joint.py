@@ -18,7 +18,7 @@ from clew.compiler.capture import Capture
 from clew.compiler.graph import COMPUTED, INPUT, Graph, Value
 from clew.compiler.passes import optimize
 from clew.compiler.program import Mismatch, Program
-from clew.core import engine
+from clew.core import engine, interception
 from clew.core.node import Edge, Node, edge_of, live_edge
 from clew.core.recording import OpNode
 from clew.core.state import local
@@ -137,8 +137,21 @@ class CompiledNode(Node):
     def release(self, freed: Freed) -> None:
         self.saved = freed
 
-    def name(self) -> str:
+    def _name(self) -> str:
         return "CompiledFunctionBackward"
+
+
+def backward_of(
+    capture: Capture, attached: list[Tensor], tensors: Sequence[Tensor], start: int
+) -> Joint | None:
+    """The backward of the results that still have a graph, captured; None if there are none."""
+    if not attached:
+        return None
+    interception.install(capture)
+    try:
+        return capture_backward(capture, attached, tensors, start)
+    finally:
+        interception.remove(capture)
 
 
 def capture_backward(
@@ -151,7 +164,7 @@ def capture_backward(
     """
     roots = [edge_of(out) for out in outputs]
     places = _places(capture, tensors)
-    ends = _ends(capture, roots, start)
+    ends = [end for end in _ends(capture, roots, start) if not _is_lost(end[0])]
     if any(end not in places for end in ends):
         capture.refuse("a gradient goes to a tensor that the call makes")
     problem = capture.problem
@@ -223,6 +236,12 @@ def _ends(capture: Capture, roots: list[Edge], start: int) -> list[Edge]:
                 else:
                     stack.append(edge[0])
     return list(ends)
+
+
+def _is_lost(node: Any) -> Any:
+    """Whether a gradient would go to a leaf that the call has made and that nobody has any more."""
+    is_watched = node._extras is not None or (node.is_accumulator and node.post_accumulate_hooks)
+    return node.is_accumulator and not is_watched and node._variable() is None
 
 
 def _leads_to(node: Node, target: Node) -> bool:

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from clew.compiler.graph import CALL, COMPUTED, GRAD, INPUT, STATE, VIEW, Graph, Instruction, Value
-from clew.compiler.read_numbers import Readings, used
+from clew.compiler.reachable import WITHOUT_STRIDES
+from clew.compiler.read_numbers import GivenNumbers, Readings, used
 from clew.compiler.side_effects import Clear, Written, likeness, strided_view
 from clew.core.interception import Interceptor
 from clew.core.storage import Storage
-from clew.core.tensor import Tensor
+from clew.core.tensor import Tensor, wrap
 from clew.source import Place, describe, user_where
 
 
@@ -47,25 +48,43 @@ class KnownValues(Interceptor):
         self.grad_before: dict[int, bool | None] = {}
         # The memory of these gradients, what they are like, and which storage they have.
         self.grads_before: dict[int, tuple[Any, tuple[Any, ...], int]] = {}
+        # The memory that the program has assigned to `.grad`, and when.
+        self.given_as_gradients: dict[Value, int] = {}
         self.state_tensors: dict[int, Tensor] = {}
         # The arguments by identity.
         self.places: dict[int, int] = {}
         # What all these tensors are like, which the call must not change.
         self.likenesses: list[tuple[Tensor, Any, tuple[Any, ...]]] = []
         self.readings = Readings()
+        self.numbers = GivenNumbers(())
+        # Tensors of one element that stand for numbers.
+        self.number_tensors: list[Tensor] = []
+        self.arguments = 0
         # Values on which a decision was captured.
         self.decided: set[Value | None] = set()
         # Inside of an optimizer's step, and the versions of all storages when it began.
         self.depth = 0
         self.versions: dict[int, int] = {}
+        # The gradients that it uses.
+        self.gradients: tuple[Value, ...] = ()
 
     # -- what is there before the call ---------------------------------------------------------
 
-    def given(self, tensors: Sequence[Tensor]) -> None:
-        """The tensors among the arguments."""
+    def given(self, tensors: Sequence[Tensor], numbers: GivenNumbers) -> None:
+        """The tensors among the arguments, and the floats."""
+        self.numbers, self.arguments = numbers, len(tensors)
         for place, tensor in enumerate(tensors):
             self.know(tensor, INPUT, place)
             self.places[id(tensor)] = place
+
+    def number(self, number: Any, dtype: np.dtype) -> Tensor:
+        """A float of the arguments as a tensor, which is an input of the graph."""
+        place = self.arguments + len(self.numbers.inputs)
+        tensor = wrap(self.numbers.add(number, dtype))
+        self.number_tensors.append(tensor)
+        self.put(tensor._array, self.graph.new_value(tensor._array, INPUT, place))
+        self.follow(tensor._storage)
+        return tensor
 
     def known_before(self, tensor: Tensor) -> None:
         """A tensor that the function can reach: a parameter, a buffer, a global."""
@@ -132,7 +151,8 @@ class KnownValues(Interceptor):
         if isinstance(leaf, Tensor):
             # Tangents are moved by operations of their own, which are captured as well.
             if leaf._is_lifted:
-                raise Refused("a tensor of a function transform")
+                is_sparse = leaf._is_unstrided
+                raise Refused(WITHOUT_STRIDES if is_sparse else "a tensor of a function transform")
             self.follow(leaf._storage)
             return self.value_of(leaf._array)
         if isinstance(leaf, np.ndarray):
@@ -171,6 +191,9 @@ class KnownValues(Interceptor):
             if out is None:
                 values.append(None)
                 continue
+            if out._is_unstrided:
+                self.refuse(f"{WITHOUT_STRIDES} is made")
+                return ()
             array = out._array
             have = self.values.get(id(array))
             if have is not None:
@@ -229,6 +252,10 @@ class KnownValues(Interceptor):
             if storage.version != record.version or storage.untracked is not record.untracked:
                 writer = storage.writer or "a write that is not tracked"
                 return f"{writer} at {describe(storage.written_at)} was not captured"
+        for root, place in self.given_as_gradients.items():
+            later = self.graph.instructions[place:]
+            if any(each.alias is root for instruction in later for each in instruction.writes()):
+                return "a tensor that is assigned to `.grad` is written to afterwards"
         for tensor, array, before in self.likenesses:
             if likeness(tensor) != before:
                 return "the call changes requires_grad, a shape or hooks of a tensor from outside"

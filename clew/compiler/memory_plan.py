@@ -24,12 +24,13 @@ from clew.compiler.graph import (
 )
 from clew.compiler.instruction_costs import measure
 from clew.compiler.memory.eviction import cheapest, smallest
-from clew.compiler.memory.schedule import Problem, profile, seconds_of
+from clew.compiler.memory.schedule import Problem, peak, profile, seconds_of
 from clew.compiler.native.segments import Segment
 from clew.compiler.passes.overlap import finish_products, overlap_products, start_product
 from clew.compiler.passes.recomputation import again_until, is_step, problem_of, rescheduled
 from clew.compiler.program import Program, taken_gradients
 from clew.core.tensor import Tensor
+from clew.forking import cached_property
 from clew.kernels.numpy.strides import owner_of
 from clew.memory import NO_LIMIT, MemoryBudgetError, size_text
 
@@ -80,7 +81,7 @@ class Planner:
     def plan(self, budget: int) -> MemoryPlan | None:
         """The fastest plan within a budget that was found, or None."""
         target = budget
-        first = schedule = cheapest(self.problem, target)
+        first = schedule = cheapest(self.problem, target) or self._smallest_within(target)
         for _ in range(_ATTEMPTS):
             if schedule is None:
                 break
@@ -97,9 +98,17 @@ class Planner:
 
     def least(self) -> MemoryPlan:
         """The plan that needs the least memory."""
-        schedule = smallest(self.problem, _PRECISION)
+        schedule = self._smallest
         program = Program(rescheduled(self.graph, schedule), cuts=None)
         return self._made(schedule, 0, program, max(memory_of(program, self.resident)))
+
+    @cached_property
+    def _smallest(self) -> list[int]:
+        return smallest(self.problem, _PRECISION)
+
+    def _smallest_within(self, budget: int) -> list[int] | None:
+        """The schedule that needs the least memory, if it fits where no faster one was found."""
+        return self._smallest if peak(self.problem, self._smallest) <= budget else None
 
     def curve(self, points: int = 8) -> list[MemoryPlan]:
         """Plans from all the memory that the call can use down to the least."""
@@ -141,8 +150,10 @@ class Planner:
             program = Program(graph, cuts=cuts)
             needed = memory_of(program, self.resident)
             yield program, max(needed)
+            if max(needed) <= budget:
+                return
             parts = _parts(program, needed, budget, 2)
-            if max(needed) <= budget or parts <= cuts:
+            if parts <= cuts:
                 return
             cuts |= parts
 
@@ -193,8 +204,10 @@ def lean_program(graph: Graph) -> Program:
     cuts: set[Instruction] = set()
     for _ in range(_ROUNDS):
         needed = memory_of(program, 0)
+        if max(needed) <= limit:
+            break
         parts = _parts(program, needed, limit, 4)
-        if max(needed) <= limit or parts <= cuts:
+        if parts <= cuts:
             break
         cuts |= parts
         program = Program(graph, cuts=cuts)

@@ -30,9 +30,9 @@ class OptimizedModule(Module):
         """The compiled forward."""
         return self.compiled(*args, **kwargs)
 
-    def explain(self, detail: str = "graph") -> str:
+    def explain(self, detail: str = "graph", *, assembly: bool = False) -> str:
         """What was compiled, why, and what runs eagerly; `detail` as for functions."""
-        text: str = self.compiled.explain(detail)
+        text: str = self.compiled.explain(detail, assembly=assembly)
         return text
 
     def __getattr__(self, name: str) -> Any:
@@ -63,18 +63,24 @@ class OptimizedModule(Module):
 
     def __reduce__(self) -> Any:
         given = self.compiled
-        return compiled, (self._orig_mod, given.fullgraph, None, False, given.memory)
+        options = given.memory, given.dynamic, given.background
+        return compiled, (self._orig_mod, given.fullgraph, None, False, *options)
 
 
 def compiled(
-    target: Any, fullgraph: bool, limit: int | None, check: bool, memory: int | None = None
+    target: Any,
+    fullgraph: bool,
+    limit: int | None,
+    check: bool,
+    memory: int | None = None,
+    dynamic: bool | None = None,
+    background: bool = False,
 ) -> Any:
     """A function or module, compiled."""
     if isinstance(target, OptimizedModule | CompiledFunction):
         return target
-    if isinstance(target, Module):
-        return OptimizedModule(target, CompiledFunction(target, fullgraph, limit, check, memory))
-    return CompiledFunction(target, fullgraph, limit, check, memory)
+    made = CompiledFunction(target, fullgraph, limit, check, memory, dynamic, background)
+    return OptimizedModule(target, made) if isinstance(target, Module) else made
 
 
 def compile_in_place(module: Module, call: Any) -> None:

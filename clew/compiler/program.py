@@ -7,12 +7,14 @@ The text of the function is part of `explain()`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
+from clew.backend import random as streams
 from clew.compiler.formulas import run_formulas
 from clew.compiler.graph import (
     ACCUMULATE,
@@ -36,7 +38,9 @@ from clew.compiler.graph import (
     values_in,
 )
 from clew.compiler.native.layouts import memory_order
-from clew.compiler.native.segments import Check, Item, Segment, segmented
+from clew.compiler.native.optimizer_steps import run_with_steps
+from clew.compiler.native.segmentation import Item, segmented
+from clew.compiler.native.segments import Check, Segment
 from clew.core.inplace import run_inplace
 from clew.core.node import restore
 from clew.core.op import Op
@@ -45,6 +49,7 @@ from clew.core.storage import Storage
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.compiled.copies import copy_into
 from clew.kernels.compiled.threaded_ufuncs import threaded
+from clew.kernels.runtime import jit
 
 _BYTES = np.dtype(np.uint8)
 # Instructions that run code which may look at grad mode.
@@ -60,25 +65,36 @@ class Program:
 
     `run(inputs, given)` gives the arrays of its results. `given` are the tensors whose arrays the
     inputs are: some of them get gradients. `cuts` are instructions before which native segments
-    end; None: there are none.
+    end; None: there are none. With `with_steps`, steps of optimizers are parts of segments: it may
+    run only while they are ready.
     """
 
     def __init__(
-        self, graph: Graph, timed: bool = False, cuts: Collection[Instruction] | None = ()
+        self,
+        graph: Graph,
+        timed: bool = False,
+        cuts: Collection[Instruction] | None = (),
+        with_steps: bool = False,
     ) -> None:
         self.graph = graph
+        self.cuts = cuts
         # Seconds of each instruction, of the last run of a program that is timed.
         self.seconds = [0.0] * len(graph.instructions) if timed else []
         self.names: dict[str, Any] = {}
         self.lines: list[str] = []
         self._by_id: dict[int, str] = {}
+        self._taken = taken_gradients(graph)
+        # How often operations write to each memory.
+        writing = [each for each in graph.instructions if each.kind in (STORE, WRITE)]
+        self._writes = Counter(v.alias for each in writing for v in each.writes())
         # A clock needs instructions one by one.
         self.items: list[Item] = (
-            list(graph.instructions) if timed or cuts is None else segmented(graph, cuts)
+            list(graph.instructions)
+            if timed or cuts is None
+            else segmented(graph, self._taken, cuts, with_steps)
         )
         self._last_use = last_uses(self.items, graph.results)
         self._loaded: set[Value] = set()
-        self._taken = taken_gradients(graph)
         self._emit()
         self.source = "\n".join(self.lines)
         space = dict(self.names)
@@ -100,8 +116,9 @@ class Program:
         graph = self.graph
         grad_enabled = False
         for place, instruction in enumerate(self.items):
-            for value in instruction.reads():
-                self._load(value)
+            if not (isinstance(instruction, Instruction) and instruction.kind == CALL):
+                for value in instruction.reads():
+                    self._load(value)
             if isinstance(instruction, Segment | Check):
                 self._native(instruction)
                 self._free(instruction, place)
@@ -228,8 +245,25 @@ class Program:
         for place, dtype in enumerate(item.wrong):
             self._line(f"wrong{item.number}_{place} = {empty}((), {self.name(dtype, 'dtype')})")
             operands.append(f"wrong{item.number}_{place}")
-        run = self.name(item.commands.run, "run")
-        self._line(f"{run}(({''.join(f'{each}, ' for each in operands)}))")
+        pairs = []
+        for step, stops in zip(item.steps, item.stops, strict=True):
+            operands.append(f"*{self.name(step, 'step')}.begin()")
+            wrong = _listed([f"wrong{item.number}_{place}" for place in range(stops)])
+            pairs.append(f"({self.name(step, 'step')}, ({wrong}))")
+        indent = ""
+        if item.draws:
+            stream = self.name(streams.default_generator, "stream")
+            operands.append(f"{stream}.words()")
+            self._line(f"with {stream}.lock:")
+            indent = "    "
+        if not item.steps:
+            run = self.name(item.commands.run, "run")
+            self._line(f"{indent}{run}(({_listed(operands)}))")
+            return
+        run = self.name(jit.machine().run_commands, "run")
+        with_steps = self.name(run_with_steps, "run_with_steps")
+        given = f"({_listed(operands)}), {item.commands.address}, ({_listed(pairs)})"
+        self._line(f"{indent}{with_steps}({run}, {given})")
 
     def _placed(self, value: Value) -> str:
         """An operand of a segment, in memory as it was captured.
@@ -312,6 +346,9 @@ class Program:
         assert out is not None
         take = take_gradient if instruction in self._taken else copy_gradient
         self._line(f"v{out.number} = {self.name(take, 'grad')}({leaf}, v{g.number})")
+        if self._writes[out]:
+            # What the call itself has written to it, or will.
+            self._line(f"{leaf}._grad._storage.version = {self._writes[out]}")
 
 
 def taken_gradients(graph: Graph) -> set[Instruction]:
@@ -319,7 +356,8 @@ def taken_gradients(graph: Graph) -> set[Instruction]:
     users: dict[Value, int] = {}
     fresh: set[Value] = set()
     for each in graph.instructions:
-        for read in each.reads():
+        # A step of an optimizer reads the gradients that leaves have.
+        for read in each.reads() if each.kind != CALL else ():
             users[read.alias] = users.get(read.alias, 0) + 1
         if each.kind in (COMPUTE, FUSED, BACKWARD):
             fresh.update(out for out in each.outputs if out is not None and out.alias is out)
@@ -336,6 +374,11 @@ def taken_gradients(graph: Graph) -> set[Instruction]:
             ):
                 taken.add(each)
     return taken
+
+
+def _listed(texts: Sequence[str]) -> str:
+    """The inside of a tuple."""
+    return "".join(f"{each}, " for each in texts)
 
 
 def _word(name: str) -> str:

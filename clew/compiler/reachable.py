@@ -6,25 +6,27 @@ What has no state that Python can see (files, locks, streams of random numbers) 
 
 from __future__ import annotations
 
+import abc
 import array
 import collections
-import dis
 import functools
 import gc
 import importlib.util
 import inspect
 import itertools
+import operator
 import sys
 import threading
 import types
 import weakref
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, Generic
 
 import numpy as np
 
 from clew.amp.grad_scaler import GradScaler
-from clew.compiler.guards import MISSING, SCALARS, Guards
+from clew.compiler.code_names import LOOKING_AT_ALL, Executed, codes_of, may_look, names_of
+from clew.compiler.guards import MISSING, SCALARS, Attributes, Guards
 from clew.compiler.module import Compiled, ModuleCall
 from clew.core.tensor import Tensor
 from clew.nn.modules import hooks as module_hooks
@@ -41,6 +43,7 @@ _UNSEEN = frozenset({
     "_owner", "_path", "_parameters", "_buffers", "_modules", "_compiled_call_impl",
     "_non_persistent_buffers_set",
 })  # fmt: skip
+_UNSEEN_OF_OPTIMIZERS = frozenset({"_opt_called", "_plan", "_scheduled", "_stepping"})
 _REGISTRIES = ("_parameters", "_buffers", "_modules")
 _GLOBAL_HOOKS = [
     value
@@ -58,6 +61,8 @@ OPTIMIZER_NAMES = frozenset({
     "param_groups", "defaults", "state", "state_dict", "get_last_lr", "get_lr", "last_epoch",
     "base_lrs", "_last_lr", "_step_count",
 })  # fmt: skip
+# Names by which only the options of optimizers are read.
+OPTION_NAMES = frozenset({"param_groups"})
 # Iterators that only pass on what others give.
 _PASSING_ON = (
     enumerate, filter, map, reversed, zip, itertools.chain, itertools.islice, itertools.starmap,
@@ -65,42 +70,96 @@ _PASSING_ON = (
 )  # fmt: skip
 
 
+# Why a capture ends at a sparse tensor.
+WITHOUT_STRIDES = "a tensor whose layout is not strided"
+
+
 class TooMuch(Exception):
     """More state can be reached than can be guarded."""
 
 
-class Reached(Guards):
-    """What a function can reach: tensors, and guards for everything else."""
+def is_without_strides(tensor: Tensor) -> bool:
+    """Whether a tensor, or its gradient, is sparse."""
+    return tensor._is_unstrided or (tensor._grad is not None and tensor._grad._is_unstrided)
 
-    def __init__(self) -> None:
+
+def require_strides(tensors: Iterable[Tensor]) -> None:
+    """Refuse a call that meets sparse tensors before it begins."""
+    if any(map(is_without_strides, tensors)):
+        raise TooMuch(f"{WITHOUT_STRIDES} is there before the call")
+
+
+class Reached(Guards):
+    """What a function can reach: tensors, and guards for everything else.
+
+    Of a call that has run, `executed` says which code that was: what only other code looks at, a
+    list of results that another method fills, say, may change.
+    """
+
+    def __init__(self, executed: Executed | None = None) -> None:
         super().__init__()
+        self.executed = executed
+        # The names of attributes that it reads; None: any.
+        self.read = None if executed is None else executed.names()
         # The code that may run: of all functions found, and what is defined inside of them.
-        self.codes: set[int] = set()
+        self.codes: dict[int, types.CodeType] = {}
         self.seen: dict[Any, Any] = {}
         # The frames of generators that were there before the call.
         self.generators: list[types.FrameType | None] = []
+        # Whether code may look at a number in a way that the number does not notice.
+        self.may_look = False
+        # Whether there is a function that runs in some calls and is remembered in others.
+        self.has_caches = False
+        # Whether there is something that looks at attributes by names that no code says.
+        self.looks_at_all = False
         self._optimizers: list[tuple[Any, str]] = []
+        self._options_read = False
+        # The names under which optimizers were read.
+        self.names_asked: list[frozenset[str]] = []
         self._bytes = 0
+        # Modules of the user's, and the names of attributes that code may read: by their names in
+        # the code, and by strings that it may give to `getattr`.
+        self._python_modules: dict[str, types.ModuleType] = {}
+        self._attribute_names: dict[str, None] = {}
+        self._attribute_texts: dict[str, None] = {}
 
     def walk(self, root: Any, name: str) -> None:
         """Everything that can be reached from an object."""
         self._walk([(root, name)], name)
 
-    def read_optimizers(self) -> None:
-        """Guard also what optimizers and schedulers keep, because code that runs may read it."""
-        while self._optimizers:
-            each, path = self._optimizers.pop()
-            self._walk(list(self._attributes(each, path)), path)
+    def read_optimizers(self, names: Iterable[str]) -> None:
+        """Guard also what optimizers and schedulers keep, because code that runs may read it:
+        under these names."""
+        self.names_asked.append(frozenset(names))
+        if not OPTION_NAMES.issuperset(names):
+            while self._optimizers:
+                each, path = self._optimizers.pop()
+                self._walk(list(self._attributes(each, path)), path)
+        elif not self._options_read:
+            self._options_read = True
+            for each, path in self._optimizers:
+                if isinstance(each, Optimizer):
+                    self._walk(list(self._options(each, f"{path}.param_groups")), path)
+
+    def _options(self, optimizer: Optimizer, path: str) -> Iterator[tuple[Any, str]]:
+        """The options of an optimizer's groups, whichever objects these are."""
+        for option in self.probe(functools.partial(_options_of, optimizer), path):
+            yield option, path
 
     def _walk(self, stack: list[tuple[Any, str]], name: str) -> None:
+        self._words = None
         while stack:
-            value, path = stack.pop()
-            if isinstance(value, SCALARS) or id(value) in self.seen:
-                continue
-            self.seen[id(value)] = value
-            if len(self.seen) > MOST_ENTRIES:
-                raise TooMuch(f"more than {MOST_ENTRIES} objects can be reached from {name}")
-            stack.extend(self._inside(value, path))
+            while stack:
+                value, path = stack.pop()
+                if isinstance(value, SCALARS) or id(value) in self.seen:
+                    continue
+                self.seen[id(value)] = value
+                if len(self.seen) > MOST_ENTRIES:
+                    raise TooMuch(f"more than {MOST_ENTRIES} objects can be reached from {name}")
+                stack.extend(self._inside(value, path))
+            # What of the modules is used is known when all code is.
+            for module in self._python_modules.values():
+                stack += self._names_in(module)
 
     def _inside(self, value: Any, path: str) -> Iterator[tuple[Any, str]]:
         if isinstance(value, Tensor):
@@ -118,15 +177,15 @@ class Reached(Guards):
         if not self._registries:
             for hooks in _GLOBAL_HOOKS:
                 self.counted(hooks, "the hooks of all modules")
-        own = module.__dict__
+        own, names = module.__dict__, self._names_read(type(module), (Module,))
         for registry in _REGISTRIES:
             self.registry(own[registry], path)
             for key, each in own[registry].items():
                 yield each, f"{path}.{key}"
-        self.counted(_Attributes(own), path)
-        for key, each in own.items():
-            if key in _UNSEEN:
-                continue
+        seen = Attributes(own, _UNSEEN, names)
+        self.counted(seen, path)
+        for key in seen:
+            each = own[key]
             if "_hooks" in key or key.startswith("_backward"):
                 if each is not None:
                     self.counted(each, f"{path}.{key}")
@@ -138,10 +197,8 @@ class Reached(Guards):
 
     def _optimizer(self, optimizer: Optimizer, path: str) -> Iterator[tuple[Any, str]]:
         self._optimizers.append((optimizer, path))
-        self.attribute(optimizer, "param_groups", f"{path}.param_groups")
-        self.items(optimizer.param_groups, f"{path}.param_groups")
+        self.groups(optimizer, f"{path}.param_groups")
         for group in optimizer.param_groups:
-            self.items(group["params"], f"{path}.param_groups")
             for parameter in group["params"]:
                 yield parameter, f"{path}.param_groups"
         for state in optimizer.state.values():
@@ -154,6 +211,10 @@ class Reached(Guards):
     def _scheduler(self, scheduler: LRScheduler, path: str) -> Iterator[tuple[Any, str]]:
         self._optimizers.append((scheduler, path))
         yield scheduler.optimizer, f"{path}.optimizer"
+        # Its step runs in every replay, but it is the user's code that it calls.
+        for name, each in vars(scheduler).items():
+            if callable(each) or (isinstance(each, list) and any(map(_has_code, each))):
+                yield each, f"{path}.{name}"
 
     def _scaler(self, scaler: GradScaler, path: str) -> Iterator[tuple[Any, str]]:
         for each in vars(scaler).values():
@@ -166,7 +227,13 @@ class Reached(Guards):
         if is_known(function.__module__):
             return
         code = function.__code__
-        self.codes.update(_codes_of(code))
+        if function.__dict__:
+            self.whole_dict(function.__dict__, path)
+            for key, value in function.__dict__.items():
+                yield value, f"{path}.{key}"
+        if self.executed is not None and id(code) not in self.executed.codes:
+            return
+        self.codes.update(codes_of(code))
         self.attribute(function, "__code__", path)
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             if _contents(cell) is MISSING:
@@ -175,37 +242,41 @@ class Reached(Guards):
                 yield self.attribute(cell, "cell_contents", name), name
         for each in ("__defaults__", "__kwdefaults__"):
             yield self.attribute(function, each, path), f"a default of {path}"
-        if function.__dict__:
-            self.whole_dict(function.__dict__, path)
-            for key, value in function.__dict__.items():
-                yield value, f"{path}.{key}"
-        names, imported = _names_of(code)
-        for name in names:
+        names = names_of(code)
+        self._attribute_names.update(dict.fromkeys(names.attributes))
+        self._attribute_texts.update(dict.fromkeys(names.texts))
+        self.may_look |= may_look(code)
+        for name in names.own:
             value = self.name(function.__globals__, name)
-            if isinstance(value, types.ModuleType):
-                yield from self._python_module(value, names)
-            elif value is not MISSING:
+            self.may_look |= _is_of_numpy(value)
+            if value is not MISSING:
                 yield value, name
-        for level, name in imported:
+        for level, name in names.imported:
             if level:
                 package = function.__globals__.get("__package__")
                 name = importlib.util.resolve_name("." * level + name, package)
             module = self.name(sys.modules, name)
-            if isinstance(module, types.ModuleType):
-                yield from self._python_module(module, names)
+            self.may_look |= _is_of_numpy(module)
+            if module is not MISSING:
+                yield module, name
 
-    def _python_module(self, module: Any, names: tuple[str, ...]) -> Iterator[tuple[Any, str]]:
-        """The names of a module of the user's that the code may use."""
-        if is_known(module.__name__):
-            return
-        for name in names:
-            value = self.name(vars(module), name, f"{module.__name__}.")
-            if isinstance(value, types.ModuleType):
-                if value is not module and (id(value), names) not in self.seen:
-                    self.seen[(id(value), names)] = value
-                    yield from self._python_module(value, names)
-            elif value is not MISSING:
-                yield value, f"{module.__name__}.{name}"
+    def _python_module(self, module: types.ModuleType, path: str) -> Iterator[tuple[Any, str]]:
+        if not is_known(module.__name__):
+            self._python_modules[module.__name__] = module
+        return iter(())
+
+    def _names_in(self, module: types.ModuleType) -> Iterator[tuple[Any, str]]:
+        """What the names of a module of the user's stand for, of those that the code may use."""
+        space, prefix = vars(module), f"{module.__name__}."
+        names = [name for name in self._attribute_names if name in space]
+        for name in (*names, *self._attribute_texts):
+            value = self.name(space, name, prefix)
+            if (
+                value is not MISSING
+                and not isinstance(value, SCALARS)
+                and id(value) not in self.seen
+            ):
+                yield value, f"{prefix}{name}"
 
     # -- containers and objects --------------------------------------------------------------------
 
@@ -234,6 +305,7 @@ class Reached(Guards):
         yield from self._attributes(value, path)
 
     def _bytes_of(self, value: Any, path: str) -> Iterator[tuple[Any, str]]:
+        self.may_look |= _is_of_numpy(value)
         size = value.nbytes if isinstance(value, np.ndarray) else len(value)
         self._bytes += size
         if self._bytes > MOST_BYTES or getattr(value, "dtype", None) == np.dtype(object):
@@ -280,14 +352,25 @@ class Reached(Guards):
             return
         yield from self._attributes(value, path)
 
+    def _cached_function(self, value: Any, path: str) -> Iterator[tuple[Any, str]]:
+        self.has_caches |= not is_known(value.__module__)
+        return self._attributes(value, path)
+
+    def _getter(self, value: Any, path: str) -> Iterator[tuple[Any, str]]:
+        is_function = isinstance(value, types.BuiltinFunctionType)
+        self.looks_at_all |= not is_function or value.__name__ in LOOKING_AT_ALL
+        return iter(())
+
     def _attributes(self, value: Any, path: str) -> Iterator[tuple[Any, str]]:
         """What an object has in its dict and slots, and its class."""
         kind = type(value)
         own = getattr(value, "__dict__", None)
         if isinstance(own, dict):
-            self.whole_dict(own, path)
-            for key, each in own.items():
-                yield each, f"{path}.{key}"
+            unseen = _UNSEEN_OF_OPTIMIZERS if isinstance(value, Optimizer) else frozenset()
+            seen = Attributes(own, unseen, self._names_read(kind, ()))
+            self.whole_dict(seen, path)
+            for key in seen:
+                yield own[key], f"{path}.{key}"
         for base in kind.__mro__:
             if not is_known(base.__module__):
                 for name, each in vars(base).items():
@@ -296,6 +379,16 @@ class Reached(Guards):
                         yield self.probe(ask, f"{path}.{name}"), f"{path}.{name}"
         yield from self._class(kind, path)
 
+    def _names_read(self, kind: type, known: tuple[type, ...]) -> frozenset[str] | None:
+        """The names under which the call looks at objects of a class; None where others do, too.
+
+        Others are classes that are not the user's, but for some that are known.
+        """
+        kinds = {object, Generic, abc.ABC, *known}
+        if all(base in kinds or not is_known(base.__module__) for base in kind.__mro__):
+            return self.read
+        return None
+
     def _class(self, kind: type, path: str) -> Iterator[tuple[Any, str]]:
         """The methods and attributes of a class of the user's."""
         for base in (*kind.__mro__, *inspect.getmro(type(kind))):
@@ -303,9 +396,12 @@ class Reached(Guards):
                 continue
             self.seen[("class", id(base))] = base
             found = vars(base)
+            names = self._names_read(kind, (Module,))
             self.whole_dict(found, base.__name__)
             for name, each in found.items():
                 if name in ("__dict__", "__weakref__", "__doc__", "_abc_impl"):
+                    continue
+                if names is not None and name not in names and not name.startswith("__"):
                     continue
                 path = f"{base.__name__}.{name}"
                 for part in ("__func__", "__wrapped__", "fget", "fset", "fdel", "func"):
@@ -341,27 +437,24 @@ _KINDS: tuple[tuple[Any, Any], ...] = (
     (np.random.Generator | np.random.BitGenerator | np.random.RandomState, Reached._stream),
     (type, Reached._class),
     (types.GeneratorType, Reached._generator),
-    (types.ModuleType | Generator | np.generic, lambda *_: iter(())),
+    (types.ModuleType, Reached._python_module),
+    (functools._lru_cache_wrapper, Reached._cached_function),
+    (operator.attrgetter | operator.methodcaller | types.BuiltinFunctionType, Reached._getter),
+    (Generator | np.generic, lambda *_: iter(())),
 )  # fmt: skip
 
 
-class _Attributes(dict[str, Any]):
-    """The attributes of a module that mean something, as they are at every look."""
+def _options_of(optimizer: Optimizer) -> tuple[Any, ...]:
+    return tuple(
+        each
+        for group in optimizer.param_groups
+        for name in sorted(group)
+        for each in (name, None if name == "params" else group[name])
+    )
 
-    def __init__(self, own: dict[str, Any]) -> None:
-        self._own = own
 
-    def __iter__(self) -> Any:
-        return (key for key in self._own if key not in _UNSEEN)
-
-    def __len__(self) -> int:
-        return sum(key not in _UNSEEN for key in self._own)
-
-    def values(self) -> Any:
-        return [self._own[key] for key in self]
-
-    def get(self, key: str, default: Any = None) -> Any:
-        return self._own.get(key, default)
+def _has_code(value: Any) -> bool:
+    return callable(value) or isinstance(value, LRScheduler)
 
 
 def _contents(cell: types.CellType) -> Any:
@@ -395,26 +488,8 @@ def is_known(module: str | None) -> bool:
     return is_own(module) or is_standard(module)
 
 
-@functools.cache
-def _codes_of(code: types.CodeType) -> frozenset[int]:
-    inner = [_codes_of(each) for each in code.co_consts if isinstance(each, types.CodeType)]
-    return frozenset({id(code)}).union(*inner)
-
-
-@functools.cache
-def _names_of(code: types.CodeType) -> tuple[tuple[str, ...], tuple[tuple[int, str], ...]]:
-    """All names that a function's code may look up, and the modules that it imports."""
-    names = dict.fromkeys(code.co_names)
-    imported: dict[tuple[int, str], None] = {}
-    constants: list[Any] = []
-    for each in dis.get_instructions(code):
-        if each.opname == "LOAD_CONST":
-            constants.append(each.argval)
-        elif each.opname == "IMPORT_NAME":
-            imported[(constants[-2], each.argval)] = None
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            inner, inner_imported = _names_of(constant)
-            names.update(dict.fromkeys(inner))
-            imported.update(dict.fromkeys(inner_imported))
-    return tuple(names), tuple(imported)
+def _is_of_numpy(value: Any) -> bool:
+    """Whether something is NumPy's: its operators take numbers without asking them."""
+    if isinstance(value, types.ModuleType):
+        return value.__name__.partition(".")[0] == "numpy"
+    return isinstance(value, np.ndarray | np.generic | np.ufunc)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from clew.compiler.graph import COMPUTED, FUSED, Graph, Instruction, Value
+from clew.compiler.graph import FUSED, Instruction
 from clew.compiler.memory_report import plan_lines
 from clew.compiler.native.segments import Segment
-from clew.compiler.program import Program, last_uses
+from clew.compiler.page import live_bytes, page
+from clew.compiler.program import Program
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.gemm.products import finish
@@ -17,13 +18,15 @@ if TYPE_CHECKING:
     from clew.compiler.api import Event
     from clew.compiler.trace import Trace
 
-DETAILS = ("summary", "graph", "program", "kernels", "llvm")
+DETAILS = ("summary", "graph", "program", "kernels", "llvm", "assembly", "html")
 
 
-def explained(name: str, events: Sequence[Event], detail: str) -> str:
+def explained(name: str, events: Sequence[Event], detail: str, assembly: bool = False) -> str:
     """All attempts to compile a function: why each was made, and what came of it."""
     if detail not in DETAILS:
         raise ValueError(f"explain() tells {', '.join(DETAILS)}, not {detail!r}")
+    if detail == "html":
+        return page(name, events, assembly)
     compiled = sum(event.trace is not None for event in events)
     lines = [f"{name}: captured {len(events)} times, compiled {compiled} times"]
     for number, event in enumerate(events):
@@ -37,14 +40,14 @@ def _trace_lines(trace: Trace, detail: str) -> list[str]:
     graphs = [trace.graph] + ([] if trace.joint is None else [trace.joint.graph])
     lines = []
     for title, graph in zip(("forward", "backward"), graphs, strict=False):
-        peak = peak_bytes(graph) / 2**20
+        peak = max(live_bytes(graph), default=0) / 2**20
         fused = sum(each.kind == FUSED for each in graph.instructions)
         what = f"{title}: " if len(graphs) > 1 else ""
         lines.append(
             f"{what}{len(graph.instructions)} instructions, {fused} of them fused kernels; "
             f"intermediate values take {peak:.1f} MiB at most"
         )
-    segments = [item for item in trace.program.items if isinstance(item, Segment)]
+    segments = [item for item in trace.running.items if isinstance(item, Segment)]
     if segments:
         calls = sum(len(each.calls) for each in segments)
         arena = max(each.arena_size for each in segments) / 2**20
@@ -59,14 +62,14 @@ def _trace_lines(trace: Trace, detail: str) -> list[str]:
         for graph in graphs:
             lines += str(graph).splitlines()
     elif detail == "program":
-        lines += trace.program.source.splitlines()
+        lines += trace.running.source.splitlines()
         for segment in segments:
             lines += _segment_lines(segment)
-    elif detail in ("kernels", "llvm"):
+    elif detail in ("kernels", "llvm", "assembly"):
         for graph in graphs:
             for each in graph.instructions:
                 if each.kind == FUSED:
-                    lines += _kernel_lines(each, detail == "llvm")
+                    lines += _kernel_lines(each, detail)
     return lines
 
 
@@ -79,32 +82,17 @@ def _segment_lines(segment: Segment) -> list[str]:
     return lines
 
 
-def _kernel_lines(instruction: Instruction, with_llvm: bool) -> list[str]:
-    kernel = instruction.detail
-    text = kernel.kernel.module(kernel.program) if with_llvm else str(kernel.program)
+def _kernel_lines(instruction: Instruction, detail: str) -> list[str]:
+    kernel, text = instruction.detail, str(instruction.detail.program)
+    if detail != "kernels":
+        show = kernel.kernel.module if detail == "llvm" else kernel.kernel.assembly
+        text = show(kernel.program)
     return [str(instruction), *["  " + line for line in text.splitlines()]]
 
 
-def peak_bytes(graph: Graph) -> int:
-    """The most memory that computed values take at one time, views not counted."""
-    last = last_uses(graph.instructions, graph.results)
-    until: dict[Value, int] = {}
-    for value, place in last.items():
-        root = value.alias
-        until[root] = max(until.get(root, -1), place)
-    live: dict[Value, int] = {}
-    peak = 0
-    for place, instruction in enumerate(graph.instructions):
-        for out in instruction.outputs:
-            if out is not None and out.alias is out and out.kind == COMPUTED:
-                live[out] = out.size * out.dtype.itemsize
-        peak = max(peak, sum(live.values()))
-        for value in [value for value in live if until.get(value, -1) <= place]:
-            del live[value]
-    return peak
-
-
-def profiled(trace: Trace, tensors: Sequence[Tensor], rows: int = 20) -> str:
+def profiled(
+    trace: Trace, tensors: Sequence[Tensor], numbers: tuple[float, ...], rows: int = 20
+) -> str:
     """One replay with a clock around every instruction: a table, the most expensive first.
 
     State changes as by any call. Products that overlap are counted where they are waited for.
@@ -113,13 +101,14 @@ def profiled(trace: Trace, tensors: Sequence[Tensor], rows: int = 20) -> str:
     state = local.state
     grad_enabled, state.grad_enabled = state.grad_enabled, False
     try:
-        program.run([tensor._array for tensor in tensors], tensors)
+        program.run(trace.inputs(tensors, numbers), tensors)
     finally:
         state.grad_enabled = grad_enabled
         finish(state.pending_products)
     totals: dict[str, list[float]] = {}
     for instruction, seconds in zip(trace.graph.instructions, program.seconds, strict=True):
         totals.setdefault(f"{instruction.kind} {instruction.name}", []).append(seconds)
+    trace.times = totals
     whole = sum(program.seconds) or 1.0
     lines = [f"{'ms':>9} {'share':>6} {'count':>6}  instruction"]
     for name, each in sorted(totals.items(), key=lambda item: -sum(item[1]))[:rows]:

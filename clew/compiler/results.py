@@ -14,7 +14,7 @@ from clew.compiler.capture import Capture
 from clew.compiler.graph import COMPUTED, Instruction, Value
 from clew.compiler.guards import SCALARS
 from clew.compiler.reachable import Reached
-from clew.compiler.read_numbers import plain, reading_of
+from clew.compiler.read_numbers import reading_of, used
 from clew.core.node import Node, restore
 from clew.core.storage import INFERENCE, Storage
 from clew.core.tensor import Tensor
@@ -42,7 +42,7 @@ class SpentNode(Node):
     def apply_tensors(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
         raise backward_twice(self, self.freed)
 
-    def name(self) -> str:
+    def _name(self) -> str:
         return "CompiledFunctionBackward"
 
 
@@ -116,7 +116,7 @@ def outputs_of(
             capture.graph.results.append(reading.value)
             unused.add(reading.check)
         elif not isinstance(leaf, Tensor):
-            constant = plain(leaf)
+            constant = used(leaf)
             if not isinstance(constant, _CONSTANTS) and id(constant) not in reached.seen:
                 return outputs, f"a {type(constant).__name__} that the call makes is returned"
             outputs.append(Output("constant", constant))
@@ -180,7 +180,7 @@ def is_spent(tensor: Tensor) -> bool:
     return False
 
 
-def escaped(capture: Capture, leaves: list[Any]) -> str | None:
+def escaped(capture: Capture, leaves: list[Any], tensors: Sequence[Tensor]) -> str | None:
     """A tensor that was made in the call and lives on where nobody would update it."""
     known = {id(leaf) for leaf in leaves if isinstance(leaf, Tensor)}
     known |= {
@@ -188,16 +188,23 @@ def escaped(capture: Capture, leaves: list[Any]) -> str | None:
         for leaf in leaves
         if isinstance(leaf, Tensor) and leaf._view is not None
     }
-    known |= {id(leaf._grad) for leaf in capture.leaves.values() if leaf._grad is not None}
-    for collect in (False, True):
-        if collect:
-            gc.collect()
-        alive = [made() for made in capture.made]
-        left = [each for each in alive if each is not None and id(each) not in known]
-        if not left:
-            return None
-    shape = list(left[0]._array.shape)
-    return f"a tensor of shape {shape} that the call makes is kept somewhere"
+    holders = (*capture.leaves.values(), *tensors)
+    known |= {id(holder._grad) for holder in holders if holder._grad is not None}
+    shape = _kept(capture, known)
+    if shape is not None:
+        # Perhaps only in cycles, which are garbage.
+        gc.collect()
+        shape = _kept(capture, known)
+    return shape and f"a tensor of shape {shape} that the call makes is kept somewhere"
+
+
+def _kept(capture: Capture, known: set[int]) -> str | None:
+    """The shape of a tensor that was made in the call and is still there, but for known ones."""
+    for made in capture.made:
+        tensor = made()
+        if tensor is not None and id(tensor) not in known:
+            return str(list(tensor._array.shape))
+    return None
 
 
 def is_same_tree(before: Any, after: Any) -> bool:

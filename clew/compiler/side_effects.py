@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import numpy as np
 
+from clew.backend import dtypes
 from clew.backend import random as streams
+from clew.core.state import local
 from clew.core.storage import Storage
 from clew.core.tensor import Tensor
 
@@ -73,3 +76,31 @@ def has_hooks(tensor: Tensor) -> bool:
     if node is None:
         return False
     return node._extras is not None or (node.is_accumulator and bool(node.post_accumulate_hooks))
+
+
+def _numpy_position() -> Any:
+    """How far NumPy's global random stream is."""
+    state: Any = np.random.get_state()
+    return state[1].tobytes(), state[2]
+
+
+def outside_state() -> Any:
+    """The random streams of Python and NumPy, and the modes of the library."""
+    state = local.state
+    modes = (
+        state.grad_enabled, state.inference, state.autocast, dtypes.get_default_dtype(),
+        state.saved_hooks, state.function_modes, state.anomaly,
+    )  # fmt: skip
+    return random.getstate(), _numpy_position(), modes
+
+
+def changed_outside(before: Any) -> str | None:
+    """What a call has changed of all that, if anything."""
+    now = outside_state()
+    if now[0] != before[0]:
+        return "random numbers are drawn with Python's random"
+    if now[1] != before[1]:
+        return "random numbers are drawn with NumPy"
+    return (
+        None if now[2] == before[2] else "the call leaves another mode (of gradients, say) behind"
+    )

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from clew.compiler.capture import Capture
+from clew.compiler.graph import INPUT, STATE, Value
 from clew.compiler.side_effects import likeness, root_of
+from clew.core.storage import INFERENCE, Storage
 from clew.core.tensor import Tensor
 
 
@@ -67,3 +72,27 @@ class TensorState:
         if self.needs_grad and self.tensor._grad is not None:
             return "a gradient has another layout"
         return "a gradient " + ("is missing" if self.needs_grad else "was not there before")
+
+
+def storage_of(holder: Tensor | int, tensors: Sequence[Tensor]) -> Storage:
+    """The storage of a tensor, or of an argument by its place."""
+    return (tensors[holder] if isinstance(holder, int) else holder)._storage
+
+
+def grad_storage_of(holder: Tensor | int, tensors: Sequence[Tensor]) -> Storage:
+    """The storage of its gradient."""
+    grad = (tensors[holder] if isinstance(holder, int) else holder)._grad
+    # Where the call itself has dropped it, nobody sees.
+    return INFERENCE if grad is None else grad._storage
+
+
+def array_of(value: Value, tensors: Sequence[Tensor]) -> np.ndarray:
+    """The array that a value of a graph is now: of an argument, or of state."""
+    if value.kind == INPUT:
+        return tensors[value.source]._array
+    holder = value.source
+    tensor: Tensor = tensors[holder] if isinstance(holder, int) else holder
+    if value.kind == STATE:
+        return tensor._array
+    assert tensor._grad is not None
+    return tensor._grad._array

@@ -24,6 +24,11 @@ _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 _MANY = 4096
 
 
+def _elements(grad: Tensor) -> np.ndarray:
+    """All elements of a gradient: of a sparse or nested one its values."""
+    return every_value(grad._parts[-1] if grad._is_unstrided else grad)
+
+
 class NanChecks:
     """The tests of one backward pass."""
 
@@ -39,7 +44,7 @@ class NanChecks:
         # Whether nodes may get a NaN that no node has returned.
         self.nan_given = False
         for seed in seeds:
-            self.nan_given = self.nan_given or has_nan(every_value(seed))
+            self.nan_given = self.nan_given or has_nan(_elements(seed))
 
     def returned(self, node: Node, results: Sequence[Any], given: Any = None) -> None:
         """Look at what a node returned: tensors or bare arrays.
@@ -52,7 +57,7 @@ class NanChecks:
         for number, grad in enumerate(results):
             if grad is None or grad is given:
                 continue
-            array = grad if type(grad) is _ndarray else every_value(grad)
+            array = grad if type(grad) is _ndarray else _elements(grad)
             base = array.base
             if base is not None and given is not None and (base is given or base is given.base):
                 continue

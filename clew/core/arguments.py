@@ -1,4 +1,4 @@
-"""Checking arguments against a function's annotations, as PyTorch does against its signatures.
+"""Parameters of functions: their names, and arguments checked against their annotations.
 
 Annotations are read when something went wrong, or, for functions that are `typed`, when they meet
 a combination of types for the first time.
@@ -206,10 +206,16 @@ def _is_list(kind: Any) -> bool:
     return typing.get_origin(kind) in (tuple, list, Sequence)
 
 
+def is_real(value: Any) -> bool:
+    """Whether PyTorch reads a float from it."""
+    return _fits(value, float, deep=True)
+
+
 def _fits(value: Any, kind: Any, deep: bool) -> bool:
     if kind is int:
         # What counts as an integer, NumPy's and tensors too; PyTorch takes no bool for one.
-        return hasattr(type(value), "__index__") and not isinstance(value, bool)
+        is_integer = hasattr(type(value), "__index__") and not isinstance(value, bool)
+        return is_integer and not (deep and (_is_no_number(value) or _has_fractions(value)))
     if kind is float:
         return hasattr(type(value), "__float__") and not (deep and _is_no_number(value))
     if kind is complex:
@@ -227,12 +233,18 @@ def _is_no_number(value: Any) -> bool:
     return getattr(value, "requires_grad", False) or getattr(value, "ndim", 0) > 0
 
 
+def _has_fractions(value: Any) -> bool:
+    """Whether this is a tensor of another kind than integers."""
+    return getattr(getattr(value, "dtype", None), "is_floating_point", False) is True
+
+
 def _wrong_element(value: Any, options: Types) -> int:
     """The first element of a list that should not be there; -1 where the list itself is wrong."""
     for kind in options:
         if _is_list(kind) and isinstance(value, (tuple, list)):
             element = typing.get_args(kind)[0]
-            return next(n for n, each in enumerate(value) if not _fits(each, element, True))
+            wrong = (n for n, each in enumerate(value) if not _fits(each, element, True))
+            return next(wrong, -1)
     return -1
 
 
@@ -244,3 +256,36 @@ def _words(options: Types) -> str:
     if complex in options:
         return "Number"
     return " or ".join(kind.__name__ for kind in options if kind is not types.NoneType)
+
+
+def parameter_names(function: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
+    """Positional names, keyword-only names, and whether more positions may follow.
+
+    For a plain function they are in its code object: hundreds of definitions are read at import,
+    and `inspect` takes its time.
+    """
+    if type(function) is functools.partial:
+        return _partial_parameter_names(function)
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    if type(function) is not types.FunctionType or function.__dict__:
+        parameters = inspect.signature(function).parameters.values()
+        return (
+            tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD),
+            tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY),
+            any(p.kind is p.VAR_POSITIONAL for p in parameters),
+        )
+    code = function.__code__
+    names, count = code.co_varnames, code.co_argcount
+    last = count + code.co_kwonlyargcount
+    return names[:count], names[count:last], bool(code.co_flags & inspect.CO_VARARGS)
+
+
+def _partial_parameter_names(function: functools.partial[Any]) -> Any:
+    """The same for a partial: parameters from the first keyword on are keyword-only."""
+    positional, keyword_only, is_open = parameter_names(function.func)
+    positional = positional[len(function.args) :]
+    for place, name in enumerate(positional):
+        if name in function.keywords:
+            return positional[:place], (*positional[place:], *keyword_only), is_open
+    return positional, keyword_only, is_open

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from clew import errors
-from clew.core.engine import fit, with_strides
+from clew.core.accumulating import fit, refuse_complex_gradient, with_strides
 from clew.core.node import Edge, Node, edge_of, restore
 from clew.core.recording import EVERY_EDGE, OpNode
 from clew.core.saving import with_output_edge
@@ -48,7 +48,7 @@ class CopySlices(Node):
         # as_strided addresses memory, so what is viewed must lie there as well.
         self.by_address = any("strided" in op.name for op, _, _ in self.steps)
 
-    def name(self) -> str:
+    def _name(self) -> str:
         return "torch::autograd::CopySlices"
 
     def apply_tensors(self, grads: tuple[Tensor | None, ...]) -> Sequence[Tensor | None]:
@@ -69,10 +69,14 @@ class CopySlices(Node):
             results = [None, part]
         else:
             results = list(self._apply_step(self.step, g, part, wanted))
+            if self.step._is_op and self.step.op.keeps_complex:
+                for edge, grad in zip(self._edges[1:], results[1:], strict=True):
+                    if edge is not None and grad is not None:
+                        refuse_complex_gradient(grad, edge[0]._meta[edge[1]][1], self.step)
         if self._edges[0] is not None:
             of_part = None if self.step is None else results[0]
             of_base = with_strides(g, self.strides)
-            results[0] = of_base = of_base if of_base is not g else cast(Tensor, g.clone())
+            results[0] = of_base = of_base if of_base is not g else g.clone()
             place = take_steps(of_base, self.steps)
             if of_part is None:
                 place.zero_()

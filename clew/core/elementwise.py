@@ -17,13 +17,17 @@ from clew.backend import dtypes
 from clew.core.op import F32 as F32
 from clew.core.op import Formula, Op
 from clew.core.overrides import first_met
-from clew.core.result_layout import Placement, as_promoted, laid_out
+from clew.core.result_layout import Placement, as_promoted, laid_out, visiting_order
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.compiled.threaded_ufuncs import THREADED, THRESHOLD, THRESHOLDS
 from clew.kernels.numpy.conversion import converted
+from clew.kernels.numpy.strides import runs_into_itself
 
 F64 = np.dtype(np.float64)
+_I64 = np.dtype(np.int64)
+# What counters are written with: of integers, these give integers.
+_COUNTING = (np.add, np.subtract, np.multiply)
 _ndarray = np.ndarray
 NO_PARAMS: dict[str, Any] = {}
 
@@ -38,6 +42,9 @@ _FOREIGN = (*NUMBER, np.ndarray)
 
 class Elementwise(Op):
     """An operation on corresponding elements of its broadcast inputs."""
+
+    # What computes complex64 and complex128, where that is not the forward of all other dtypes.
+    complex_forward: Callable[..., Any] | None = None
 
     def __init__(
         self,
@@ -71,6 +78,9 @@ class Elementwise(Op):
         # and whether numbers beside them stay exact, or are rounded as they are.
         self.takes_halves = False
         self.exact_numbers = False
+        self.takes_floats = True
+        # Of which other dtypes the forward takes arrays as they are, and gives the result's dtype.
+        self.taken_plainly: frozenset[np.dtype] = frozenset()
 
     def compute(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> np.ndarray:
         if self.keeps_floats:
@@ -80,8 +90,9 @@ class Elementwise(Op):
         inputs = self.prepared(inputs)
         compute, result = self.result_dtype(inputs)
         arrays = [_as_operand(value, compute) for value in inputs]
+        of_complex = self.complex_forward if compute.is_complex else None
         try:
-            out = self.forward(*arrays, **params)
+            out = (of_complex or self.forward)(*arrays, **params)
         except ValueError as error:
             raise self._explain(inputs, error) from None
         except OverflowError:
@@ -130,10 +141,10 @@ class Elementwise(Op):
                 function = self.threaded.specialize(np.empty((), dtype))
             elif not self.takes_halves or numbers:
                 return None
-        elif numbers:
-            return None
         try:
             out = function(*arrays, **params)
+        except OverflowError:
+            return None  # the usual way finds the words for it
         except ValueError as error:
             raise self._explain(inputs, error) from None
         if out.dtype is not dtype:
@@ -155,10 +166,13 @@ class Elementwise(Op):
     def write_into(
         self, target: np.ndarray, inputs: tuple[Any, ...], params: dict[str, Any]
     ) -> bool:
+        if not target.flags.c_contiguous and runs_into_itself(target):
+            return self._write_one_by_one(target, inputs, params)
         dtype = target.dtype
-        if params or type(self.forward) is not np.ufunc or (dtype is not F32 and dtype is not F64):
+        if params or type(self.forward) is not np.ufunc or self.rule == BOOL:
             return False
-        if self.rule == BOOL:
+        counts = dtype is _I64 and self.forward in _COUNTING
+        if dtype is not F32 and dtype is not F64 and not counts:
             return False
         if self.forward is np.negative and not target.flags.contiguous:
             return False  # NumPy (2.3, 2.4) reads the wrong elements when both sides are strided
@@ -168,7 +182,7 @@ class Elementwise(Op):
                 if value._array.dtype is not dtype:
                     return False
                 operands.append(value._array)
-            elif type(value) is float or type(value) is int:
+            elif type(value) is int or (type(value) is float and not counts):
                 operands.append(value)
             else:
                 return False
@@ -179,6 +193,35 @@ class Elementwise(Op):
                 self.forward(*operands, out=target)
         except (ValueError, OverflowError, TypeError):
             return False  # the usual way finds the words for it
+        return True
+
+    def _write_one_by_one(
+        self, target: np.ndarray, inputs: tuple[Any, ...], params: dict[str, Any]
+    ) -> bool:
+        """Where elements share places, PyTorch computes each from what was written before it."""
+        whole = self.compute(inputs, params)
+        have, want = dtypes.of_array(whole), dtypes.of_array(target)
+        if whole.shape != target.shape or not dtypes.can_cast(have, want):
+            return False  # the usual way finds the words for it
+        dtypes_given = {each._array.dtype for each in inputs if isinstance(each, Tensor)}
+        if have is not want and len(dtypes_given) > 1:
+            return False  # what has to be converted is computed elsewhere first
+        others = [
+            np.broadcast_to(each._array, target.shape)
+            if isinstance(each, Tensor) and each._array.ndim
+            else each
+            for each in inputs[1:]
+        ]
+        strides = [each.strides for each in (target, *others) if isinstance(each, np.ndarray)]
+        order = visiting_order(strides, target.shape)
+        for place in np.ndindex(*[target.shape[dim] for dim in order]):
+            key = [slice(None)] * target.ndim
+            for dim, index in zip(order, place, strict=True):
+                key[dim] = slice(index, index + 1)
+            one = tuple(key)
+            parts = [wrap(each[one]) if isinstance(each, np.ndarray) else each for each in others]
+            result = self.compute((wrap(target[one]), *parts), params)
+            np.copyto(target[one], result, casting="unsafe")
         return True
 
     def refuse_target(self, dtype: dtypes.dtype, inputs: tuple[Any, ...]) -> None:
@@ -256,6 +299,7 @@ def binary(op: Elementwise, is_operator: bool = False) -> Callable[[Any, Any], A
     forward, threaded, placement = op.forward, op.threaded, op.placement
     # Where a complex result turns real there is more to do than to compute.
     has_short_path = op.rule != REAL
+    taken_plainly, takes_floats = op.taken_plainly, op.takes_floats
 
     def function(input: Any, other: Any) -> Any:
         right: Any
@@ -281,14 +325,19 @@ def binary(op: Elementwise, is_operator: bool = False) -> Callable[[Any, Any], A
         if state.intercept is not None or not has_short_path:
             return op(*operands(op, input, other))
         dtype = array.dtype
-        if (dtype is not F32 and dtype is not F64) or (
-            right is not other and right.dtype is not dtype
-        ):
+        if right is not other and right.dtype is not dtype:
             return op(input, other)
-        if type(right) is float:
+        if dtype is not F32 and dtype is not F64:
+            if dtype not in taken_plainly or (
+                right is other and (dtype is not _I64 or type(right) is not int)
+            ):
+                return op(input, other)
+        elif not takes_floats:
+            return op(input, other)
+        elif type(right) is float:
             right = dtypes.as_scalar(right, dtype)
         try:
-            if threaded is not None and array.size >= THRESHOLD:
+            if threaded is not None and array.size >= THRESHOLD and dtype.kind == "f":
                 result = threaded.specialize(array)(array, right)
             else:
                 result = forward(array, right)
@@ -313,6 +362,8 @@ _OF_NUMBERS = frozenset({"add", "sub", "mul", "div", "floor_divide"})
 def operands(op: Op, *values: Any) -> tuple[Any, ...]:
     """Check operands: tensors and numbers pass, 0-dim arrays become numbers."""
     has_tensor = False
+    if any(type(value) is np.bool_ for value in values):
+        values = tuple(float(v) if type(v) is np.bool_ else v for v in values)
     for position, value in enumerate(values):
         if isinstance(value, Tensor):
             has_tensor = True
@@ -332,3 +383,32 @@ def operands(op: Op, *values: Any) -> tuple[Any, ...]:
 def _named(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     function.__name__ = function.__qualname__ = name
     return function
+
+
+def rounded_numbers(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Beside half-precision tensors, numbers and 0-dim tensors are first rounded to their type."""
+    for value in inputs:
+        if isinstance(value, Tensor) and value._array.dtype in dtypes.LOW_PRECISION:
+            half = value._array.dtype
+            break
+    else:
+        return inputs
+    promotion = dtypes.Promotion()
+    for value in inputs:
+        if isinstance(value, Tensor):
+            promotion.add_array(value._array)
+        elif value is not None:
+            promotion.add_number(value)
+    if promotion.result().np is not half:
+        return inputs
+    return tuple(_rounded(value, half) for value in inputs)
+
+
+def _rounded(value: Any, half: np.dtype) -> Any:
+    if isinstance(value, Tensor):
+        array = value._array
+        is_fine = array.ndim or array.dtype is half or array.dtype.kind == "b"
+        return value if is_fine else wrap(array.astype(half))
+    if value is None or isinstance(value, bool):
+        return value
+    return float(np.asarray(value).astype(half))

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from clew import errors
-from clew.backend import dtypes
+from clew.core.accumulating import fit, fit_output, fitted, is_unstrided
 from clew.core.anomaly import NanChecks
 from clew.core.hooks import Extras, after_node, run_pre_hooks, run_tensor_hooks
-from clew.core.new_stack import in_another_thread
 from clew.core.node import Edge, Node, restore
-from clew.core.state import State, local
+from clew.core.state import State, in_another_thread, local
 from clew.core.storage import next_sequence_number
 from clew.core.tensor import Tensor, _ndarray
 from clew.kernels.compiled.threaded_ufuncs import SERIAL_THRESHOLD, threaded
@@ -58,6 +57,8 @@ class Run:
         self.captured: dict[Edge, Tensor | None] = {}
         self.needed: set[Node] | None = None
         self.checks: NanChecks | None = None
+        # What `queue_callback` was given: called when all gradients are there.
+        self.callbacks: list[Callable[[], Any]] = []
         if targets is not None:
             for node, number in targets:
                 self.targets.setdefault(node, set()).add(number)
@@ -67,7 +68,11 @@ class Run:
         for (node, number), seed in zip(roots, grads, strict=True):
             self.receive(self.nodes[node], node, number, seed)
         nodes, needed = self.nodes, self.needed
-        heap = [(-node._seq, node) for node in {node for node, _ in roots} if not nodes[node][0]]
+        begins = {node for node, _ in roots}
+        if needed is not None and len(roots) > 1:
+            # Where there is nothing to find, nothing runs. One root alone gets its hooks.
+            begins &= needed
+        heap = [(-node._seq, node) for node in begins if not nodes[node][0]]
         heapq.heapify(heap)
         # The last node that became ready: in a chain it is the next, and the heap stays empty.
         ready: Node | None = None
@@ -79,6 +84,8 @@ class Run:
             self.checks = NanChecks(state, grads)
         checks = self.checks
         bare = not self.create_graph and state.intercept is None
+        # Whether a node without hooks is all that runs at a step.
+        alone = state.intercept is None and observer is None and checks is None
         # Leaves, and nodes that refuse, take their gradient as soon as it is complete, in the order
         # of their edges.
         leaves: deque[Node] = deque()
@@ -98,16 +105,36 @@ class Run:
             results = ()
             array = None
             grad = pending[GRAD]
-            if captures or node._extras is not None or grad is None or not (bare and node.is_bare):
-                grad = None
-                results = self.step(state, node, pending, freed)
+            if (
+                (captures and not self.leads_on(node))
+                or node._extras is not None
+                or not (bare and node.is_bare)
+                or (type(grad) is not _ndarray and (grad is None or grad._is_unstrided))
+            ):
+                if (
+                    alone
+                    and grad is not None
+                    and node._is_op
+                    and node._extras is None
+                    and node._outputs is None
+                    and (not captures or self.leads_on(node))
+                ):
+                    pending[GRAD] = None
+                    given = (tensor_of(grad),)
+                    grad = None
+                    results = node.apply_tensors(given)
+                    if freed is not None:
+                        node.release(freed)
+                else:
+                    grad = None
+                    results = self.step(state, node, pending, freed)
             else:
                 pending[GRAD] = None
                 if type(grad) is not _ndarray:
-                    grad = grad._array
+                    grad = grad._array  # type: ignore[union-attr]  # it is a tensor
                 if checks is not None and node.is_accumulator and checks.deferred:
                     checks.before_leaf(node)
-                if node.may_defer and self.leads_to_leaf(node):
+                if node.may_defer and not captures and self.leads_to_leaf(node):
                     results = node.apply_deferred(grad, freed)
                     if checks is not None:
                         checks.returned_deferred(
@@ -135,20 +162,24 @@ class Run:
                     if pending[GRAD] is None and following._outputs is None:
                         array = grad if type(grad) is _ndarray else grad._layout
                         if array.shape != following._shape or array.dtype is not following._dtype:
-                            grad = fit_output(grad, following)
+                            grad = fit_output(tensor_of(grad), following, node)
                         pending[GRAD] = grad
-                    elif pending[OWNED] and following._outputs is None:
+                    elif (
+                        pending[OWNED]
+                        and following._outputs is None
+                        and (type(grad) is _ndarray or not grad._is_unstrided)
+                    ):
                         # The sum is in memory of this run: add in place.
                         array = grad if type(grad) is _ndarray else grad._array
                         if array.shape != following._shape or array.dtype is not following._dtype:
-                            grad = fit_output(grad, following)
+                            grad = fit_output(tensor_of(grad), following, node)
                             array = grad._array
                         if array.size < SERIAL_THRESHOLD:
                             _add(pending[GRAD], array, pending[GRAD])
                         else:
                             threaded(_add, pending[GRAD], array, pending[GRAD])
                     else:
-                        self.receive(pending, following, number, grad)
+                        self.receive(pending, following, number, grad, node)
                 pending[DEPENDENCIES] = left = pending[DEPENDENCIES] - 1
                 if not left:
                     if following.comes_first:
@@ -159,6 +190,19 @@ class Run:
                         ready = following
         if checks is not None:
             checks.settle()
+
+    def leads_on(self, node: Node) -> bool:
+        """Whether a run for given inputs wants all of what a node returns, and not its input."""
+        needed, targets = self.needed or (), self.targets
+        if node in targets or node not in needed:
+            return False
+        for edge in node._edges:
+            if edge is not None:
+                following = edge[0]
+                # What is returned is a view where PyTorch's is: bare arrays do not say so.
+                if following not in needed or (node.is_view and following in targets):
+                    return False
+        return True
 
     def leads_to_leaf(self, node: Any) -> bool:
         """Whether a deferred gradient goes to a leaf that will just keep it.
@@ -266,17 +310,29 @@ class Run:
             if edge is not None and edge[0] in needed
         )
 
-    def receive(self, pending: Pending, node: Node, number: int, grad: Tensor | np.ndarray) -> None:
-        """Add a gradient to what has arrived for an output of `node`."""
+    def receive(
+        self,
+        pending: Pending,
+        node: Node,
+        number: int,
+        grad: Tensor | np.ndarray,
+        source: Node | None = None,
+    ) -> None:
+        """Add a gradient, which `source` returned, to what has arrived for an output of `node`."""
         shape, dtype = node._meta[number]
         array = grad if isinstance(grad, _ndarray) else grad._layout
         if array.shape != shape or array.dtype is not dtype:
-            grad = fit(tensor_of(grad), shape, dtype, node)
+            grad = fit(tensor_of(grad), shape, dtype, node, source)
         have = pending[GRAD + number]
         if have is None:
             pending[GRAD + number] = grad
         elif self.create_graph or local.state.intercept is not None:
             pending[GRAD + number] = have + grad
+        elif is_unstrided(have) or is_unstrided(grad):
+            # One of them is sparse: so is the sum, or it is new.
+            pair = tensor_of(have), tensor_of(grad)
+            pending[GRAD + number] = pair[1] + pair[0] if is_unstrided(have) else pair[0] + pair[1]
+            pending[OWNED] &= ~(1 << number)
         elif pending[OWNED] >> number & 1:
             threaded(_add, have, array_of(grad), have)
         else:
@@ -327,6 +383,19 @@ def tensor_of(grad: Any) -> Any:
     return restore(grad, local.state.new_storage(), None, 0) if type(grad) is _ndarray else grad
 
 
+def reachable(roots: list[Node]) -> Iterator[Node]:
+    """Every node that the roots lead to, each once, without recursion."""
+    seen: set[int] = set()
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        yield node
+        stack.extend(edge[0] for edge in node._edges if edge is not None)
+
+
 def nodes_leading_to(targets: set[Node], nodes: dict[Node, Pending]) -> set[Node]:
     """The nodes from which a target can be reached; sequence numbers order them."""
     needed = targets & nodes.keys()
@@ -334,70 +403,6 @@ def nodes_leading_to(targets: set[Node], nodes: dict[Node, Pending]) -> set[Node
         if node not in needed and any(e is not None and e[0] in needed for e in node._edges):
             needed.add(node)
     return needed
-
-
-def fit_output(grad: Tensor | np.ndarray, node: Node) -> Tensor:
-    """A gradient in the shape and dtype of a node's only output."""
-    return fit(tensor_of(grad), node._shape, node._dtype, node)
-
-
-def fit(grad: Tensor, shape: tuple[int, ...], dtype: np.dtype | None, node: Node | None) -> Tensor:
-    """A gradient in the shape and dtype of what it is the gradient of."""
-    if grad._array.shape != shape:
-        if dtype is not None and grad._array.dtype.kind == "c" and dtype.kind not in "cW":
-            # What is summed is the real part: the sum has no gaps then.
-            grad = grad.real
-        grad = sum_to_shape(grad, shape, node)
-    if dtype is None:
-        # A leaf whose `grad_dtype` is None takes gradients as they come.
-        return grad
-    want = dtypes.BY_NUMPY[dtype]
-    have = dtypes.BY_NUMPY[grad._array.dtype]
-    if have is not want:
-        if have.is_complex and not want.is_complex:
-            grad = grad.real
-        grad = grad.to(want)
-    return grad
-
-
-def with_strides(grad: Tensor, strides: tuple[int, ...] | None) -> Tensor:
-    """A gradient in memory with these strides, in bytes; a copy, unless it has them already."""
-    array = grad._array
-    if strides is None or array.strides == strides or (0 in strides and array.size > 1):
-        return grad
-    new = grad.new_empty_strided(array.shape, [n // array.itemsize for n in strides])
-    moved: Tensor = new.copy_(grad)
-    return moved
-
-
-def fitted(node: Node, results: Sequence[Any]) -> list[Tensor | None]:
-    """What a node returned, each in the shape and dtype of what it is the gradient of."""
-    return [
-        grad if grad is None or edge is None else fit(grad, *edge[0]._meta[edge[1]], edge[0])
-        for edge, grad in zip(node._edges, results, strict=True)
-    ]
-
-
-def sum_to_shape(grad: Tensor, shape: tuple[int, ...], node: Node | None) -> Tensor:
-    have = grad._array.shape
-    extra = len(have) - len(shape)
-    if extra > 0 and have[extra:] == shape and not local.state.grad_enabled:
-        return grad.sum(tuple(range(extra)))
-    if not shape:
-        return grad.sum()
-    dims = list(range(extra))
-    if extra >= 0:
-        dims += [extra + i for i, n in enumerate(shape) if n == 1 and have[extra + i] != 1]
-    if extra < 0 or any(have[extra + i] != n and n != 1 for i, n in enumerate(shape)):
-        name = "" if node is None else node.name()
-        raise RuntimeError(
-            f"Function {name} returned an invalid gradient at index 0 - got "
-            f"{errors.shape_list(have)} but expected shape compatible with "
-            f"{errors.shape_list(shape)}"
-        )
-    if dims:
-        grad = grad.sum(dims, keepdim=True)
-    return grad.reshape(shape) if extra else grad
 
 
 def backward(
@@ -454,6 +459,11 @@ def _backward(
         if observer is not None:
             observer.backward_begins(run, roots, outputs)
         run.run(roots, grads, where)
+        if run.callbacks:
+            finish(state.pending_products)
+            # A callback may add others.
+            for callback in run.callbacks:
+                callback()
         completed = True
     finally:
         state.grad_enabled, state.backward_runs = grad_enabled, runs

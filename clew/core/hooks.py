@@ -99,13 +99,13 @@ def check_replacement(hook: Any, result: Any, grad: Tensor | None) -> None:
         )
     if grad is None:
         raise RuntimeError(f"hook '{hook_name(hook)}' has replaced a None value with a Tensor")
-    if result._array.shape != grad._array.shape:
+    if result._layout.shape != grad._layout.shape:
         raise RuntimeError(
             f"hook '{hook_name(hook)}' has changed the size of value\n"
-            f"  It got {errors.shape_list(grad._array.shape)} and returned "
-            f"{errors.shape_list(result._array.shape)}."
+            f"  It got {errors.shape_list(grad._layout.shape)} and returned "
+            f"{errors.shape_list(result._layout.shape)}."
         )
-    if result._array.dtype != grad._array.dtype:
+    if result._layout.dtype != grad._layout.dtype:
         raise RuntimeError(
             f"hook '{hook_name(hook)}' has changed the type of value (was {grad.dtype} got "
             f"{result.dtype})"

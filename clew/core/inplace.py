@@ -11,7 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from types import CodeType
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.casting import without_autocast
 from clew.core.copy_slices import CopySlices
+from clew.core.meta.handlers import is_wrapper
 from clew.core.mirror import MIRRORS, bits_of, reflect
 from clew.core.node import Node, edge_of, restore, retain
 from clew.core.op import Op
@@ -65,8 +66,6 @@ def run_inplace(state: State, op: Op, inputs: tuple[Any, ...], params: dict[str,
     # for all elements may go to one place several times.
     by_copying = bool(MIRRORS) and bits_of(target._array) and op.name != "copy"
     may_overlap = op.uniform and not by_copying
-    if target._storage is INFERENCE and not state.inference:
-        _refuse_inference(op, inputs, params, may_overlap)
     mask = check_write(state, op.name + "_", inputs, may_overlap=may_overlap)
     if not by_copying:
         check_overlap(inputs)
@@ -79,16 +78,18 @@ def run_inplace(state: State, op: Op, inputs: tuple[Any, ...], params: dict[str,
     if plan is not None and state.saved_hooks:
         inputs = _with_copies(plan, inputs, target)
     version = target._storage.version
-    if op.write_into(target._array, inputs, params):
-        target._storage.bump(op.name + "_", user_where())
-        if MIRRORS:
-            reflect(target._array)
+    try:
+        is_written = op.write_into(target._array, inputs, params)
+        result = target._array if is_written else op.compute(inputs, params)
+    except NotImplementedError:
+        refuse_complex(inputs)
+        raise
+    except (RuntimeError, IndexError):
+        op.write_first_part(target._array, inputs, params)
+        raise
+    if is_written:
+        note_write(target, op.name + "_")
     else:
-        try:
-            result = op.compute(inputs, params)
-        except NotImplementedError:
-            refuse_complex(inputs)
-            raise
         if type(result) is tuple or type(result) is list:
             result = result[0]
         if op.name.startswith(_WRITE_EXPANDED) and repeats_memory(target._array):
@@ -109,20 +110,6 @@ def run_inplace(state: State, op: Op, inputs: tuple[Any, ...], params: dict[str,
     return target
 
 
-def _refuse_inference(
-    op: Op, inputs: tuple[Any, ...], params: dict[str, Any], may_overlap: bool
-) -> NoReturn:
-    """Raise for a tensor of inference mode. What else is wrong with the call is said first."""
-    target: Tensor = inputs[0]
-    if repeats_memory(target._array) and not (may_overlap or op.name.startswith(_WRITE_EXPANDED)):
-        raise errors.overlapping_write()
-    check_overlap(inputs)
-    op.refuse_target(target.dtype, inputs)
-    result = op.compute(inputs, params)
-    check_result(target._array, np.asarray(result[0] if type(result) is tuple else result))
-    raise errors.inference_inplace()
-
-
 def refuse_complex(inputs: tuple[Any, ...]) -> None:
     """That a real tensor cannot hold a complex result is said before that there is none."""
     target: Tensor = inputs[0]
@@ -140,7 +127,7 @@ def refuse_complex(inputs: tuple[Any, ...]) -> None:
 def _operands_to_save(state: State, plan: Plan, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Operands of which a formula needs the value from before the write."""
     for index in plan.saves_input:
-        value = inputs[index]
+        value = inputs[index] if index else None  # of what is written to, a copy is saved
         if isinstance(value, Tensor) and value._storage.is_inference and not state.transforms:
             # Saving would refuse it, but only when the target has been written to.
             raise errors.inference_saved()
@@ -149,7 +136,10 @@ def _operands_to_save(state: State, plan: Plan, inputs: tuple[Any, ...]) -> tupl
 
 def _before_write(target: Tensor) -> Tensor:
     node, number = edge_of(target) if target._requires_grad else (None, 0)
-    return restore(target._array.copy(), Storage(), node, number)
+    copy: Tensor = restore(target._array.copy(), Storage(), node, number)
+    for level, tangent in tangents_of(target).items():
+        level.give(copy, tangent.clone())
+    return copy
 
 
 def _stand_in(target: Tensor) -> Tensor:
@@ -195,8 +185,6 @@ def check_write(
 ) -> int:
     """Refuse writes that PyTorch refuses; the mask of inputs that require grad otherwise."""
     target: Tensor = inputs[0]
-    if target._storage is INFERENCE and not state.inference:
-        raise errors.inference_inplace()
     if state.mutation_guard is not None:
         state.mutation_guard.before_write(target)
     mask = 0
@@ -264,23 +252,32 @@ def check_overlap(inputs: tuple[Any, ...]) -> None:
         if (
             isinstance(other, Tensor)
             and other is not target
-            and _may_share(other._storage, target._storage)
+            and may_share(other._storage, target._storage)
             and partly_overlap(target._array, other._array)
         ):
             raise errors.partial_overlap()
 
 
-def _may_share(one: Storage, other: Storage) -> bool:
-    """Whether memory may be the same; what `.data` gives counts its writes by itself."""
-    return one is other or type(one) is DataStorage or type(other) is DataStorage
+def may_share(one: Storage, other: Storage) -> bool:
+    """Whether memory may be the same; what `.data` and `set_` give counts its writes by itself."""
+    if one is other or type(one) is DataStorage or type(other) is DataStorage:
+        return True
+    return one.untyped is not None and one.untyped is other.untyped
 
 
 def keep_apart(target: Tensor, *others: Any) -> None:
     """Refuse to write to memory that is read for the places, or the values, to write."""
     for other in () if bits_of(target._array) else others:
-        if isinstance(other, Tensor) and (
-            is_same_memory(target._array, other._array)
-            or partly_overlap(target._array, other._array)
+        # Of other memory that lies in the same place (NumPy's) PyTorch knows nothing.
+        if other is target or (
+            isinstance(other, Tensor)
+            and may_share(other._storage, target._storage)
+            # Far from each other, by the bounds of their memory: the usual case, told fast.
+            and np.may_share_memory(target._array, other._array)
+            and (
+                is_same_memory(target._array, other._array)
+                or partly_overlap(target._array, other._array)
+            )
         ):
             if repeats_memory(target._array):
                 raise errors.overlapping_write()
@@ -334,9 +331,7 @@ def store(target: Tensor, result: Any, writer: str) -> None:
         np.copyto(array, result, casting="unsafe")
     elif result is not array:
         copy_into(array, result)
-    target._storage.bump(writer, user_where())
-    if MIRRORS:
-        reflect(array)
+    note_write(target, writer)
 
 
 def check_result(array: np.ndarray, result: np.ndarray) -> None:
@@ -390,10 +385,8 @@ def become(
     state = local.state
     if state.autocast is not None:
         return cast(Tensor, without_autocast(become, target, compute, writer, operands))
-    if target._is_lifted:
-        return cast(Tensor, target.copy_(compute(target.clone())))
-    if target._storage is INFERENCE and not state.inference:
-        compute(alias(target))  # what is wrong with the call is said first
+    if target._is_lifted or is_wrapper(target):
+        return target.copy_(compute(target.clone()))
     mask = check_write(state, writer, (target, *operands))
     stand_in = _stand_in(target) if mask else alias(target)
     stand_in._tangent = tangents_of(target)
@@ -445,6 +438,16 @@ def write_tangent(level: Any, target: Tensor, tangent: Tensor) -> None:
         part = view.replay(tangents_of(base)[level])
         part.copy_(tangent)
         level.give(target, part)
+
+
+def note_write(target: Tensor, writer: str) -> None:
+    """Note a write that an operation did; only now it raises for a tensor of inference mode.
+
+    PyTorch finds that there is no version to count when it has written.
+    """
+    if target._storage is INFERENCE and not local.state.inference:
+        raise errors.inference_inplace()
+    bump_version(target, writer)
 
 
 def bump_version(target: Tensor, writer: str, where: tuple[CodeType, int] | None = None) -> None:

@@ -11,6 +11,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from clew.core import state as states
 from clew.core.state import local
 from clew.interrupts import uninterrupted
 
@@ -102,6 +103,18 @@ class Interceptor:
         inside = copy.copy(self)
         inside.outer = outer
         return inside
+
+
+def resume(state: Any, link: Interceptor | None) -> None:
+    """Put a chain back that had stepped aside, before what has come to stand last meanwhile."""
+    last = states.last_interceptor
+    if last is not None and link is not None:
+        end = link
+        while end.outer is not None:
+            end = end.outer
+        if end is not last:
+            end.outer = last
+    state.intercept = last if link is None else link
 
 
 def is_capturing() -> bool:

@@ -47,7 +47,7 @@ class NoHistory:
 
     def cuts(self, node: Node) -> None:
         """Note the step with a history that this has cut off; the last cuts are remembered."""
-        self.ancestor = node.name(), node._where
+        self.ancestor = node._name(), node._where
         CUTS.append((self, weakref.ref(node)))
         observer = active.observer
         if observer is not None:

@@ -9,22 +9,21 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Any
 
 import numpy as np
 
-from clew import errors
+from clew import errors, observed
+from clew.core.accumulating import accumulate_into, own
 from clew.core.hooks import Extras, Hooks, RemovableHandle
-from clew.core.mirror import MIRRORS, reflect
 from clew.core.state import local
 from clew.core.storage import Storage, next_sequence_number
-from clew.core.tensor import Tensor, WeakTensorRef, _new, sync
+from clew.core.tensor import Tensor, WeakTensorRef, _new, refuse_lost, sync
 from clew.forking import add_lock
-from clew.kernels.compiled.copies import copied, copy_into
-from clew.kernels.compiled.threaded_ufuncs import threaded
 from clew.kernels.gemm.products import finish
+from clew.observed import ACCUMULATE_SEQUENCE as ACCUMULATE_SEQUENCE
 from clew.source import user_where
 
 Edge = tuple["Node", int]
@@ -33,10 +32,9 @@ NO_META: Meta = (), np.dtype(np.float32)
 
 # Without reference counts, all memory counts as shared: a copy more, never wrong.
 _getrefcount = getattr(sys, "getrefcount", lambda _: 1 << 30)
-ACCUMULATE_SEQUENCE = 1 << 62
 
 
-class Node:
+class Node(observed.Node):
     """One step of the graph. Subclasses say what its backward does.
 
     Example:
@@ -52,7 +50,6 @@ class Node:
         "_shape", "module_path",
     )  # fmt: skip
 
-    is_accumulator = False
     # Whether it runs as soon as its gradient is complete, before all that waits.
     comes_first = False
     # Whether the engine may call `apply_bare` when no graph of the gradient is asked for.
@@ -61,6 +58,8 @@ class Node:
     may_defer = False
     # Whether the gradient for its edge is a view of the incoming one, with the axes permuted.
     grad_is_view = False
+    # Whether the operation gives a view, so that its gradient may be one as well.
+    is_view = False
     # Whether backward is user code, which may read any gradient.
     is_custom = False
     # Whether backward takes over the gradients that it is given: nobody else then holds them.
@@ -137,7 +136,7 @@ class Node:
 
     def name(self) -> str:
         """The name that PyTorch gives to nodes of this kind."""
-        return type(self).__name__
+        return self._name()
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
@@ -169,7 +168,7 @@ class Node:
         return self.more().pre_hooks.add(hook)
 
     def __repr__(self) -> str:
-        return f"<{self.name().rpartition('::')[2]} object at {hex(id(self))}>"
+        return f"<{self._name().rpartition('::')[2]} object at {hex(id(self))}>"
 
 
 _accumulate_lock = add_lock(sys.modules[__name__], "_accumulate_lock", threading.Lock)
@@ -192,7 +191,7 @@ class AccumulateGrad(Node):
 
     def __init__(self, variable: Tensor) -> None:
         self._edges = ()
-        self._meta = ((variable._array.shape, variable._array.dtype),)
+        self._meta = ((variable._layout.shape, variable._layout.dtype),)
         self._extras = None
         # Newer than every other node; among themselves leaves come in the order of first use.
         self._seq = ACCUMULATE_SEQUENCE - next_sequence_number()
@@ -205,13 +204,13 @@ class AccumulateGrad(Node):
         self.has_grad_dtype = False
         self.follow(variable)
 
-    def name(self) -> str:
+    def _name(self) -> str:
         return "torch::autograd::AccumulateGrad"
 
     def follow(self, variable: Tensor) -> None:
         """Point at a leaf, also after its `.data` was replaced."""
         self._variable = WeakTensorRef(variable)
-        self._array = variable._array
+        self._array = variable.without_history() if variable._is_unstrided else variable._array
         self._storage = variable._storage
 
     def for_data_of(self, variable: Tensor) -> AccumulateGrad:
@@ -236,6 +235,7 @@ class AccumulateGrad(Node):
         node = variable._node
         if node is not None and not node.is_accumulator:
             raise errors.leaf_moved_inside(self, node)
+        refuse_lost(variable)
         return variable._requires_grad
 
     @property
@@ -243,13 +243,18 @@ class AccumulateGrad(Node):
         """The leaf. If the user's object is gone, an equal one around the same memory."""
         tensor = self._variable()
         if tensor is None:
-            tensor = restore(self._array, self._storage, self, 0)
+            if isinstance(self._array, Tensor):
+                tensor = self._array.with_history(self, 0)
+            else:
+                tensor = restore(self._array, self._storage, self, 0)
             self._variable = WeakTensorRef(tensor)
         return tensor
 
     def apply_tensors(self, grads: tuple[Tensor | None, ...]) -> tuple[()]:
         variable = self._variable()
         if grads[0] is None:
+            if variable is not None:
+                self.takes(variable)
             return ()
         if variable is None:
             if not self.post_accumulate_hooks:
@@ -276,7 +281,8 @@ class AccumulateGrad(Node):
         self, g: np.ndarray, freed: errors.Freed | None
     ) -> tuple[np.ndarray | None, ...]:
         variable = self._variable()
-        if variable is None or variable._node is not self or not variable._requires_grad:
+        is_own = variable is not None and variable._node is self and variable._view is None
+        if variable is None or not is_own or not variable._requires_grad or variable._is_unstrided:
             return self.apply_tensors((restore(g, Storage(), None, 0),))
         leaf = variable._array
         with _accumulate_lock:
@@ -303,6 +309,8 @@ class AccumulateGrad(Node):
                 and not self.post_accumulate_hooks
                 and variable._node is self
                 and variable._requires_grad
+                and variable._view is None
+                and not variable._is_unstrided
                 and g.strides == variable._array.strides
             ):
                 variable._grad = restore(g, Storage(), None, 0)
@@ -369,72 +377,12 @@ def _references_when_unshared() -> tuple[int, int]:
 UNSHARED, BASE_UNSHARED = _references_when_unshared()
 
 
-def accumulate_into(variable: Tensor, grad: Tensor) -> None:
-    """`variable.grad += grad`, in place only when no graph of the gradient is asked for."""
-    have = variable._grad
-    if have is None:
-        variable._grad = own(grad, variable._array)
-    elif local.state.grad_enabled:
-        variable._grad = have + grad
-    else:
-        total = have._array
-        if grad._array.shape != total.shape:
-            # The leaf was given data of another shape: the sum, or why there is none.
-            variable._grad = have + grad
-            return
-        # Before the write, so that an interrupt does not leave one that nobody knows of.
-        have._storage.bump("AccumulateGrad", None)
-        if grad._array.dtype is total.dtype:
-            threaded(np.add, total, grad._array, total)
-        else:
-            np.add(total, grad._array, total, casting="unsafe")
-        if MIRRORS:
-            reflect(total)
-
-
 def _is_whole(g: np.ndarray) -> bool:
     """Whether an array that is referred to once owns its memory, or is all of its base."""
     base = g.base
     if base is None:
         return True
     return type(base) is np.ndarray and base.size == g.size and references(base) <= BASE_UNSHARED
-
-
-def own(grad: Tensor, like: np.ndarray) -> Tensor:
-    """`grad` as a tensor with memory of its own, and with the strides of the leaf."""
-    if local.state.grad_enabled and grad._requires_grad:
-        return _new_like(grad, like).copy_(grad)
-    result: Tensor = _new(Tensor)
-    if like.flags.c_contiguous or like.shape != grad._array.shape:
-        result._array = copied(grad._array)
-    else:
-        result._array = _dense(like, grad._array.dtype)
-        copy_into(result._array, grad._array)
-    result._storage = Storage()
-    result._requires_grad = False
-    result._node = None
-    result._output_nr = 0
-    result._view = None
-    result._reason = None
-    result._grad = None
-    return result
-
-
-def _new_like(grad: Tensor, like: np.ndarray) -> Tensor:
-    shape = grad._array.shape
-    if like.flags.c_contiguous or like.shape != shape:
-        return grad.new_empty(shape)
-    return grad.new_empty_strided(shape, [n // like.itemsize for n in _dense(like).strides])
-
-
-def _dense(like: np.ndarray, dtype: Any = None) -> np.ndarray:
-    """New memory as that of a leaf; where that has gaps, it is in the order of dimensions."""
-    result = np.empty_like(like, dtype)
-    steps = zip(like.shape, like.strides, result.strides, strict=True)
-    for size, has, dense in steps:
-        if size > 1 and has * result.itemsize != dense * like.itemsize:
-            return np.empty(like.shape, result.dtype)
-    return result
 
 
 def edge_of(tensor: Tensor) -> Edge:
@@ -472,19 +420,6 @@ def restore(array: np.ndarray, storage: Storage, node: Node | None, output_nr: i
     tensor._reason = None
     tensor._grad = None
     return tensor
-
-
-def reachable(roots: list[Node]) -> Iterator[Node]:
-    """Every node that the roots lead to, each once, without recursion."""
-    seen: set[int] = set()
-    stack = list(roots)
-    while stack:
-        node = stack.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        yield node
-        stack.extend(edge[0] for edge in node._edges if edge is not None)
 
 
 def live_edge(tensor: Tensor) -> Edge | None:

@@ -19,16 +19,14 @@ converting it to the input's dtype, happen once, in the engine.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
-from functools import partial
-from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.arguments import parameter_names
 from clew.core.no_history import NoHistory
 from clew.core.node import Edge, Node, edge_of, recorded_edge
 from clew.core.recording import (
@@ -65,39 +63,6 @@ F32 = np.dtype(np.float32)
 OPS: dict[str, Op] = {}
 
 
-def parameter_names(function: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
-    """Positional names, keyword-only names, and whether more positions may follow.
-
-    For a plain function they are in its code object: hundreds of definitions are read at import,
-    and `inspect` takes its time.
-    """
-    if type(function) is partial:
-        return _partial_parameter_names(function)
-    while hasattr(function, "__wrapped__"):
-        function = function.__wrapped__
-    if type(function) is not FunctionType or function.__dict__:
-        parameters = inspect.signature(function).parameters.values()
-        return (
-            tuple(p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD),
-            tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY),
-            any(p.kind is p.VAR_POSITIONAL for p in parameters),
-        )
-    code = function.__code__
-    names, count = code.co_varnames, code.co_argcount
-    last = count + code.co_kwonlyargcount
-    return names[:count], names[count:last], bool(code.co_flags & inspect.CO_VARARGS)
-
-
-def _partial_parameter_names(function: partial[Any]) -> Any:
-    """The same for a partial: parameters from the first keyword on are keyword-only."""
-    positional, keyword_only, is_open = parameter_names(function.func)
-    positional = positional[len(function.args) :]
-    for place, name in enumerate(positional):
-        if name in function.keywords:
-            return positional[:place], (*positional[place:], *keyword_only), is_open
-    return positional, keyword_only, is_open
-
-
 def camel(name: str) -> str:
     """`log_softmax` -> `LogSoftmax`, as PyTorch names its nodes."""
     return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
@@ -107,6 +72,11 @@ class Op:
     """One operation: forward over arrays, gradients in tensor operations."""
 
     is_view = False
+    # Whether inputs and results may be sparse, or the like: forwards then take and give tensors.
+    takes_layouts = False
+    # Whether PyTorch's formula leaves the gradient of a real input complex where the result is, so
+    # that backward refuses it; others take the real part.
+    keeps_complex = False
     # Inputs that are always numbers. PyTorch saves them as such, not as tensors.
     numbers: tuple[str, ...] = ()
 
@@ -184,6 +154,7 @@ class Op:
             "is_bare": self.bare and self.outputs == 1,
             "may_defer": self.deferred is not None,
             "grad_is_view": self.grad_is_view,
+            "is_view": self.is_view,
             **saved_properties(self),
         }
         base = RefusingNode if self.node_name == NOT_IMPLEMENTED else OpNode
@@ -262,6 +233,12 @@ class Op:
             return self.finish_many(state, inputs, params, tuple([wrap(each) for each in result]))
         return self.output(state, inputs, params, result)
 
+    def over(self, first: Any, *others: Any, **params: Any) -> Any:
+        """The operation, for formulas that are `bare`: of bare arrays, its forward alone."""
+        if type(first) is _ndarray:
+            return self.forward(first, *others, **params)
+        return self(first, *others, **params)
+
     def first_mistake(self, inputs: tuple[Any, ...]) -> RuntimeError | None:
         """What PyTorch says before it computes: that a history is lost, or may not be saved."""
         is_asked = self.differentiable or self.name.startswith("bitwise_")
@@ -289,6 +266,11 @@ class Op:
     ) -> bool:
         """Compute straight into `target`'s memory, if this operation can; False if it did not."""
         return False
+
+    def write_first_part(
+        self, target: np.ndarray, inputs: tuple[Any, ...], params: dict[str, Any]
+    ) -> None:
+        """Write what PyTorch has written in place when it comes to the element it refuses."""
 
     def refuse_target(self, dtype: dtypes.dtype, inputs: tuple[Any, ...]) -> None:
         """Raise where the result, whose dtype is known before it is computed, cannot be stored."""
@@ -476,6 +458,15 @@ def finish_without_history(state: State, inputs: tuple[Any, ...], out: Tensor) -
 
 
 def stronger(one: NoHistory | None, other: NoHistory) -> NoHistory:
-    """The reason to report: one that cut a history, rather than data from NumPy or a step function
-    (a mask)."""
-    return other if one is None or not (other.is_step or other.kind == "numpy") else one
+    """The reason to report: one that cut a history, rather than indices, and these rather than
+    data from NumPy or a step function (a mask)."""
+    if one is None:
+        return other
+    strength = _strength(other)
+    return other if strength == 2 or strength > _strength(one) else one
+
+
+def _strength(reason: NoHistory) -> int:
+    if reason.is_step or reason.kind == "numpy":
+        return 0
+    return 1 if reason.kind == "not differentiable" else 2

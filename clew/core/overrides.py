@@ -75,9 +75,35 @@ QUIET: set[type] = {Tensor, Unread, Size, int, float, bool, complex, str, type(N
 _CONTAINERS = (list, tuple)
 
 
+# What functions do with tensors of other layouts than the strided one, by their class.
+Rules = Callable[["Override", tuple[Any, ...], dict[str, Any]], Any]
+LAYOUTS: dict[type, Rules] = {}
+
+
+def add_layout(kind: type, rules: Rules) -> None:
+    """Let a class of tensors without strided memory have its own way with every function."""
+    LAYOUTS[kind] = rules
+    QUIET.discard(kind)
+    switch_on()
+
+
+def rules_for(values: Iterable[Any]) -> Rules | None:
+    """The rules of the first value that is not strided, or of one in a list or tuple."""
+    for value in values:
+        kind = type(value)
+        if kind in LAYOUTS:
+            return LAYOUTS[kind]
+        if isinstance(value, _CONTAINERS) and kind is not Size:
+            # No further down: functions take lists of tensors, and a list may contain itself.
+            for each in _elements(value):
+                if type(each) in LAYOUTS:
+                    return LAYOUTS[type(each)]
+    return None
+
+
 def takes_over(kind: type) -> bool:
     """Whether objects of a class, other than tensors as they are, have `__torch_function__`."""
-    if kind in QUIET:
+    if kind in QUIET or kind in LAYOUTS:
         return False
     found = getattr(kind, "__torch_function__", disabled)
     if found is not disabled:
@@ -167,10 +193,17 @@ class Override:
                     return result
                 tell = _all_declined if self.arrangement == AS_GIVEN else no_implementation
                 raise tell(self.name, asked)
+        if LAYOUTS:
+            rules = rules_for((*args, *kwargs.values()) if kwargs else args)
+            if rules is not None:
+                return rules(self, args, kwargs)
         return self.implementation(*args, **kwargs)
 
     def arranged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
         """The arguments as a handler gets them; a call that is wrong stays as it is."""
+        if self.name == "torch.functional.einsum" and len(args) == 2:
+            # Operands may be given in a list; a handler gets them one by one.
+            return (args[0], *(args[1] if type(args[1]) in _CONTAINERS else args[1:])), kwargs
         if self.signature is None:
             self.signature = inspect.signature(self.implementation)
         try:

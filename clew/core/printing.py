@@ -118,18 +118,26 @@ def format_tensor(
     tangent: str | None = None,
     prefix: str = "tensor(",
     indent: int | None = None,
+    device: str | None = None,
+    with_dtype: bool = True,
 ) -> str:
     """Return the text of a tensor with the values of `array`.
 
     `prefix` opens the text (a subclass passes its own name); `indent` is the column at which
     continuation lines start, the length of the prefix by default. `tangent` is the text of the
-    forward-mode tangent.
+    forward-mode tangent. With a `device` named, the elements are not shown; `with_dtype=False`
+    leaves out the dtype.
     """
     options = _current
     indent = len(prefix) if indent is None else indent
     summarize = array.ndim > 0 and array.size > options.threshold
     suffixes = []
-    if array.size == 0:
+    if device is not None:
+        body = "..."
+        suffixes = [f"device='{device}'", f"size={array.shape}"]
+        if dtype_name != default_float_name:
+            suffixes.append(f"dtype=torch.{dtype_name}")
+    elif array.size == 0:
         body = "[]"
         if array.ndim != 1:
             suffixes.append(f"size={array.shape}")
@@ -142,7 +150,7 @@ def format_tensor(
             body = "[...]"
         else:
             body = _body(array, dtype_name, summarize, indent, options)
-        if dtype_name not in _implied_dtypes(default_float_name):
+        if with_dtype and dtype_name not in implied_dtypes(default_float_name):
             suffixes.append(f"dtype=torch.{dtype_name}")
     if grad_fn_name is not None:
         suffixes.append(f"grad_fn=<{grad_fn_name}>")
@@ -150,7 +158,7 @@ def format_tensor(
         suffixes.append("requires_grad=True")
     if tangent is not None:
         suffixes.append(f"tangent={tangent}")
-    return _with_suffixes(prefix + body, suffixes, indent, options.linewidth)
+    return with_suffixes(prefix + body, suffixes, indent)
 
 
 def format_parameter(
@@ -172,19 +180,26 @@ def format_parameter(
     return "Parameter containing:\n" + (f"Parameter({text})" if subclass_name else text)
 
 
-def _implied_dtypes(default_float_name: str) -> tuple[str, ...]:
+def implied_dtypes(default_float_name: str) -> tuple[str, ...]:
     """Names of the dtypes that a non-empty tensor prints without saying so."""
     default_complex = "complex128" if default_float_name == "float64" else "complex64"
     return ("bool", "int64", default_float_name, default_complex)
 
 
-def _with_suffixes(text: str, suffixes: Sequence[str], indent: int, linewidth: float) -> str:
-    """Append the suffixes and the closing bracket, breaking the line where one would not fit."""
+def with_suffixes(
+    text: str, suffixes: Sequence[str], indent: int, breaks_first: bool = False
+) -> str:
+    """Append the suffixes and the closing bracket, breaking the line where one would not fit.
+
+    `breaks_first` breaks it before the first of them in any case.
+    """
+    linewidth = _current.linewidth
     # Two columns more than the last line holds: PyTorch counts the line break and the bracket.
     column = len(text) - text.rfind("\n") + 1
     parts = [text]
     for suffix in suffixes:
-        if column + len(suffix) + 2 > linewidth:
+        if column + len(suffix) + 2 > linewidth or breaks_first:
+            breaks_first = False
             parts.append(",\n" + " " * indent + suffix)
             column = indent + len(suffix)
         else:

@@ -8,8 +8,10 @@ PyTorch's aliases.
 from __future__ import annotations
 
 import functools
+import sys
 import warnings
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,10 +21,9 @@ from clew.backend import dtypes
 from clew.core import overrides
 from clew.core.arguments import by_torch_names, explain, explained, typed
 from clew.core.casting import without_autocast
-from clew.core.inplace import become, bump_version, refuse_complex, repeats_memory
+from clew.core.inplace import become, note_write, refuse_complex, repeats_memory
 from clew.core.result_layout import empty_as
 from clew.core.state import local
-from clew.core.storage import INFERENCE
 from clew.core.tensor import Tensor, sync, tangents_of
 from clew.source import user_stacklevel
 
@@ -52,16 +53,18 @@ def public(
     inplace: bool | Prepare = False,
     out: bool | Prepare = True,
     accept: Accept | None = None,
-    differentiable: bool = True,
+    differentiable: bool | None = True,
     checked: bool = False,
+    warns: bool = True,
     aliases: tuple[str, ...] = (),
 ) -> Callable[[F], F]:
     """Export a function as `clew.<name>` and `Tensor.<name>`, and what follows from it.
 
     `out` may be a function that looks at `out=` first, `accept` one that looks at it once there is
     a result; `inplace` may be one that looks at the arguments first. `differentiable=False` lets
-    inputs with history go with `out=`. `checked` holds arguments against annotations before the
-    function runs.
+    inputs with history go with `out=`; None does too, but refuses an `out` that requires grad.
+    `checked` holds arguments against annotations before the function runs. `warns` says so where
+    `out` loses elements because it has another shape.
     """
 
     def export(implementation: F) -> F:
@@ -72,7 +75,7 @@ def public(
             if function:
                 prepare = None if isinstance(out, bool) else out
                 FUNCTIONS[each] = (
-                    with_out(as_function, prepare, differentiable, accept)
+                    with_out(as_function, prepare, differentiable, accept, warns)
                     if out
                     else explained(as_function)
                 )
@@ -136,8 +139,9 @@ def inplace_method(
 def with_out(
     implementation: Callable[..., Any],
     prepare: Prepare | None = None,
-    differentiable: bool = True,
+    differentiable: bool | None = True,
     accept: Accept | None = None,
+    warns: bool = True,
 ) -> Callable[..., Any]:
     """The same function with an `out=` argument."""
     positional = without_names(implementation)
@@ -159,8 +163,7 @@ def with_out(
                 raise
         kwargs = by_torch_names(implementation, kwargs) or kwargs
         name = implementation.__name__
-        if differentiable:
-            refuse_history(name, args, kwargs, out)
+        refuse_history(name, args, kwargs, out, differentiable)
         if prepare is not None:
             args = prepare(args, kwargs, out) or args
         result = without_autocast(implementation, *args, **kwargs)
@@ -172,7 +175,7 @@ def with_out(
                 accept(number, each, target)
             _refuse_out(each, target, name)
         for each, target in pairs:
-            _store(each, target)
+            _store(each, target, warns)
             if each.requires_grad:
                 target.copy_(each)
         if is_one:
@@ -212,10 +215,17 @@ def refuse_lost_history(given: tuple[Any, ...]) -> None:
                     sync(each)
 
 
-def refuse_history(name: str, args: Any, kwargs: dict[str, Any], out: Any) -> None:
-    """Raise if anything that a function with `out=` is given requires grad."""
-    if not local.state.grad_enabled:
+def refuse_history(
+    name: str, args: Any, kwargs: dict[str, Any], out: Any, differentiable: bool | None = True
+) -> None:
+    """Raise if anything that a function with `out=` is given requires grad.
+
+    Of a function that is not differentiable (None), it is `out` that may not.
+    """
+    if not local.state.grad_enabled or differentiable is False:
         return
+    if differentiable is None:
+        name, args, kwargs = f"aten::{name}", (), {}
     given: list[Any] = [out]
     for value in (*args, *kwargs.values(), out):
         given.extend(value if isinstance(value, (list, tuple)) else [value])
@@ -246,8 +256,6 @@ def _refuse_out(result: Tensor, out: Tensor, function: str) -> None:
             "Trying to use forward AD with a function that does not support it because it is an "
             "out= function" + errors.at_user_line()
         )
-    if out._storage is INFERENCE and not local.state.inference:
-        raise errors.inference_inplace()
     if local.state.mutation_guard is not None:
         local.state.mutation_guard.before_write(out)
     if repeats_memory(out._array) and out._array.shape == result._array.shape:
@@ -274,6 +282,16 @@ def _store(result: Tensor, out: Tensor, warns: bool = True) -> None:
         out._reshape_memory(made.shape, tuple(step // made.itemsize for step in made.strides))
     version = out._storage.version
     np.copyto(out._array, result._array, casting="unsafe")
-    bump_version(out, "out=")
+    note_write(out, "out=")
     if local.state.intercept is not None:
         local.state.intercept.stored(out, result, version)
+
+
+def findable(namespace: dict[str, Any]) -> None:
+    """Let pickles find functions in a public module, those that are in no other by their names."""
+    for name, value in namespace.items():
+        if name.startswith("_") or not isinstance(value, FunctionType):
+            continue
+        home = sys.modules.get(value.__module__)
+        if home is None or vars(home).get(value.__qualname__) is not value:
+            value.__module__, value.__qualname__ = namespace["__name__"], name

@@ -38,6 +38,7 @@ class Plan:
         "deferred_edge",
         "frees",
         "names",
+        "plainly",
         "saved_count",
         "saves_input",
     )
@@ -56,6 +57,8 @@ class Plan:
         self.names = tuple(name for _, name in captures)
         self.saved_count = sum(kind <= OUTPUT for kind, _ in self.captures)
         self.saves_input = tuple(index for kind, index in self.captures if kind == INPUT)
+        # Whether inputs and outputs are all that their arrays are.
+        self.plainly = not op.takes_layouts
         # Whether there is anything to free: numbers stay.
         stays = [op.inputs.index(name) for name in op.numbers]
         self.frees = any(
@@ -90,6 +93,8 @@ class OpNode(Node):
 
     __slots__ = ("constants", "plan", "saved")
 
+    _is_op = True
+
     op: Op
     plan: Plan
     saved: Any
@@ -107,7 +112,7 @@ class OpNode(Node):
             if type(value) is tuple and not attached:
                 # Without a graph of the gradient, a tensor without history is enough.
                 array, storage, version, _ = value
-                if storage.version != version or storage.untracked is not None:
+                if storage.version != version or storage.is_suspect:
                     check_unwritten(self, names[index], value)
                 pool.append(restore(array, storage, None, 0))
             elif type(value) is SavedMany:
@@ -177,7 +182,7 @@ class OpNode(Node):
         plan = self.plan
         pool: list[Any] = []
         if plan.captures:
-            self.unpack_bare(g.dtype, pool)
+            self.unpack_bare(g, pool)
             if freed is not None and plan.frees:
                 self.saved = freed
         results: list[np.ndarray | None] = [None] * len(self._edges)
@@ -200,7 +205,7 @@ class OpNode(Node):
             self.release(freed)
         return [None if each is None else each._array for each in results]
 
-    def unpack_bare(self, dtype: np.dtype, pool: list[Any]) -> None:
+    def unpack_bare(self, g: np.ndarray, pool: list[Any]) -> None:
         """Everything that the formulas may ask for, as bare arrays."""
         saved = self.saved
         if type(saved) is errors.Freed:
@@ -209,11 +214,11 @@ class OpNode(Node):
         for value in saved:
             if type(value) is tuple:
                 array, storage, version, _ = value
-                if storage.version != version or storage.untracked is not None:
+                if storage.version != version or storage.is_suspect:
                     check_unwritten(self, names[len(pool)], value)
-                pool.append(array)
+                pool.append(array if array.ndim or not g.ndim else zero_dim_operand(array, g.dtype))
             elif type(value) is float:
-                pool.append(as_scalar(value, dtype))
+                pool.append(as_scalar(value, g.dtype))
             elif type(value) is Packed or type(value) is SavedDual:
                 pool.append(unpack(value, self, names[len(pool)])._array)
             else:
@@ -233,8 +238,15 @@ class OpNode(Node):
         if self.plan.frees:
             self.saved = freed
 
-    def name(self) -> str:
+    def _name(self) -> str:
         return self.op.node_name
+
+
+def zero_dim_operand(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """A 0-dim operand of arrays that have dimensions: as PyTorch's, it does not widen them."""
+    if array.dtype is dtype or array.dtype.kind not in "fc" or dtype.kind not in "fc":
+        return array
+    return array.astype(dtype) if array.dtype.kind == "f" or dtype.kind == "c" else array
 
 
 # What PyTorch calls the node of an operation that may be in a graph, but has no derivative.
@@ -362,12 +374,12 @@ def record(
     # operations that come by here would each bring another.
     node: OpNode = _new(OpNode)
     out = outs[0]
-    array = out._array
+    array = out._layout
     node._shape = array.shape
     node._dtype = array.dtype
     node._outputs = node._extras = None
     if len(outs) != 1:
-        node._outputs = tuple([(out._array.shape, out._array.dtype) for out in outs])
+        node._outputs = tuple([(out._layout.shape, out._layout.dtype) for out in outs])
     node.plan = plan
     node.module_path = state.module_path
     while frame is not None and frame.f_globals.get("__package__") in INTERNAL_PACKAGES:
@@ -387,7 +399,7 @@ def record(
         return node
     saved: list[Any] = []
     constants: list[Any] = []
-    plainly = not state.saved_hooks and not state.dual
+    plainly = plan.plainly and not state.saved_hooks and not state.dual
     for kind, key in captures:
         if kind == INPUT:
             value = inputs[key]
@@ -408,7 +420,7 @@ def record(
             else:
                 saved.append(save_outputs(outs, key))
         elif kind == SHAPE and isinstance(inputs[key], Tensor):
-            constants.append(inputs[key]._array.shape)
+            constants.append(inputs[key]._layout.shape)
         else:
             constants.append(fact(kind, key, inputs))
     node.saved, node.constants = tuple(saved), tuple(constants)
@@ -428,14 +440,14 @@ def save_outputs(outs: tuple[Tensor, ...], which: int | None) -> Any:
 
 def differentiable(tensor: Tensor) -> bool:
     """Whether a gradient can exist: floats and complex numbers. (bfloat16 has the kind V.)"""
-    return tensor._array.dtype.kind in "fcVW"
+    return tensor._layout.dtype.kind in "fcVW"
 
 
 def fact(kind: int, key: Any, inputs: tuple[Any, ...]) -> Any:
     """A shape, dtype or memory order of the inputs, or which of them require grad."""
     if kind == SHAPE:
         value = inputs[key]
-        return value._array.shape if isinstance(value, Tensor) else ()
+        return value._layout.shape if isinstance(value, Tensor) else ()
     if kind == DTYPE:
         value = inputs[key]
         return value.dtype if isinstance(value, Tensor) else None
@@ -443,7 +455,7 @@ def fact(kind: int, key: Any, inputs: tuple[Any, ...]) -> Any:
         rows, columns = inputs[key]._array.strides
         return rows < columns
     if kind == SHAPES:
-        return tuple([v._array.shape if isinstance(v, Tensor) else None for v in inputs])
+        return tuple([v._layout.shape if isinstance(v, Tensor) else None for v in inputs])
     if kind == DTYPES:
         return tuple([v.dtype if isinstance(v, Tensor) else None for v in inputs])
     return tuple([isinstance(v, Tensor) and v._requires_grad for v in inputs])

@@ -21,16 +21,38 @@ def laid_out(operands: Sequence[Any], result: np.ndarray) -> np.ndarray:
     """The result of an elementwise operation with its dimensions in PyTorch's order in memory."""
     if result.ndim < 2 or _lies_as(operands, result):
         return result
+    # All that the answer depends on. Programs ask the same again and again.
+    key = [(result.shape, result.strides, result.itemsize)]
+    for each in operands:
+        if isinstance(each, _ndarray):
+            key.append((each.shape, each.strides, each.itemsize))
+        elif each is not None:
+            key.append(_NUMBER)
+    question = tuple(key)
+    wanted = _ANSWERS.get(question)
+    if wanted is None:
+        if len(_ANSWERS) >= _MOST_ANSWERS:
+            _ANSWERS.clear()
+        wanted = _ANSWERS[question] = _wanted_strides(operands, result)
+    return _with_strides(result, wanted)
+
+
+_NUMBER: Any = ()
+_ANSWERS: dict[tuple[Any, ...], tuple[int, ...]] = {}
+_MOST_ANSWERS = 4096
+
+
+def _wanted_strides(operands: Sequence[Any], result: np.ndarray) -> tuple[int, ...]:
     operands = [each for each in operands if each is not None]
     arrays = [each for each in operands if isinstance(each, np.ndarray) and each.ndim]
     if not arrays or not result.size:
-        return result
-    wanted = None
+        return result.strides
     if len(arrays) == len(operands) and all([each.shape == result.shape for each in arrays]):
         wanted = _common_strides(arrays, result)
-    if wanted is None:
-        return in_common_order([_broadcast_strides(each, result.shape) for each in arrays], result)
-    return _with_strides(result, wanted)
+        if wanted is not None:
+            return wanted
+    all_strides = [_broadcast_strides(each, result.shape) for each in arrays]
+    return _strides_in(_order(all_strides, result.shape), result)
 
 
 def laid_out_without_numbers(operands: Sequence[Any], result: np.ndarray) -> np.ndarray:
@@ -46,7 +68,15 @@ def as_promoted(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 def memory_order(array: np.ndarray) -> tuple[int, ...]:
     """The dimensions from outermost to innermost in memory; expanded ones stay where they are."""
-    return tuple(_order([array.strides], array.shape)[::-1])
+    return visiting_order([array.strides], array.shape)
+
+
+def visiting_order(all_strides: Sequence[Sequence[int]], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The dimensions, outermost first, as PyTorch walks through operands of one shape.
+
+    The strides of the first operand decide, and the others where it cannot tell two apart.
+    """
+    return tuple(_order(all_strides, shape)[::-1])
 
 
 def empty_in_order(shape: Sequence[int], order: Sequence[int], dtype: np.dtype) -> np.ndarray:

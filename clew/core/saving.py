@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from copy import copy
 from typing import Any
 
@@ -12,9 +13,10 @@ from clew.backend import dtypes
 from clew.core.node import Edge, Node, recorded_edge, restore
 from clew.core.state import local
 from clew.core.storage import Storage
-from clew.core.tensor import Tensor, WeakTensorRef, tangents_of
+from clew.core.tensor import Tensor, WeakTensorRef, placed, refuse_lost, tangents_of
 from clew.kernels.gemm.products import finish
 from clew.observer import active
+from clew.source import describe
 
 # A saved tensor is a plain tuple (array, storage, version, edge): making an object for each would
 # cost more than the check that it serves. For a node's own output the edge is (OWN, output_nr).
@@ -44,11 +46,24 @@ class SavedLifted:
 
     def unpack(self, holder: Node, name: str) -> Tensor:
         _, storage, version, edge = self.saved
-        if storage.version != version or storage.untracked is not None:
+        if storage.version != version or storage.is_suspect:
             check_unwritten(holder, name, self.saved)
         node, output_nr = edge or (None, 0)
         result: Tensor = self.tensor.with_history(holder if node is OWN else node, output_nr)
         return result
+
+
+class SavedWrapper(SavedLifted):
+    """A saved object of a class that takes over operations."""
+
+    __slots__ = ()
+
+    def unpack(self, holder: Node, name: str) -> Tensor:
+        _, storage, version, edge = self.saved
+        if storage.version != version:
+            check_unwritten(holder, name, self.saved)
+        node, output_nr = edge or (None, 0)
+        return placed(self.tensor, holder if node is OWN else node, output_nr)
 
 
 class SavedObject:
@@ -111,9 +126,13 @@ def save(tensor: Tensor, output_of: bool = False) -> Saved | Packed | SavedDual 
     if state.saved_hooks:
         own_view = restore_like(tensor, None, 0)
         return Packed(own_view if output_of else tensor, state.saved_hooks[-1], edge)
-    saved: Any = (tensor._array, storage, storage.version, edge)
+    array = tensor._layout if tensor._is_lifted else tensor._array
+    saved: Any = (array, storage, storage.version, edge)
     if tensor._is_lifted:
         saved = SavedLifted(saved, tensor.without_history())
+    elif type(tensor) is not Tensor and getattr(type(tensor), "__torch_dispatch__", None):
+        # An object of a class that takes over operations is more than its array.
+        saved = SavedWrapper(saved, placed(tensor, None, 0))
     if state.dual:
         tangents = tangents_of(tensor)
         if tangents:
@@ -125,11 +144,20 @@ def check_unwritten(holder: Node, name: str, saved: Saved) -> None:
     """Raise if a saved tensor was overwritten; warn if that happened behind autograd's back."""
     array, storage, version, edge = saved
     observer = active.observer
+    if storage.detached and holder._is_op and _was_detached(storage, edge) and holder.needs(name):
+        raise RuntimeError(
+            "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_()."
+            "This is not supported, please use out-of-place `.detach()` instead\n"
+            f"  `{name}` of {holder._name()}, saved at {describe(holder._where)}"
+        )
     if storage.version != version and holder.needs(name):
         if observer is not None:
             writer = storage.writer or "a write"
             observer.saved_tensor_modified(holder, writer, storage.written_at)
-        made_by = (holder, edge[1]) if edge is not None and edge[0] is OWN else edge
+        is_output = edge is not None and edge[0] is OWN
+        if not is_output:
+            _refuse_lost_views(array)
+        made_by = (holder, edge[1]) if is_output else edge
         shape = errors.shape_list(array.shape)
         kind = f"torch.{dtypes.of_array(array).scalar_name}Tensor {shape}"
         raise errors.modified_in_place(holder, name, kind, storage, version, made_by)
@@ -137,6 +165,23 @@ def check_unwritten(holder: Node, name: str, saved: Saved) -> None:
         if observer is not None:
             observer.saved_tensor_modified_untracked(holder, *storage.untracked[1:])
         errors.warn_untracked_write(holder, name, array, storage.untracked)
+
+
+def _was_detached(storage: Storage, edge: Any) -> bool:
+    """Whether a tensor that was saved as an input has left its place in the graph since."""
+    if edge is None or edge[0] is OWN:
+        return False
+    return (edge[0]._seq, edge[1]) in storage.detached
+
+
+def _refuse_lost_views(array: np.ndarray) -> None:
+    """Raise if the array is that of a view which a write has also cost its history.
+
+    A node keeps memory only; the tensor, if the program still has it, refers to the array.
+    """
+    for owner in gc.get_referrers(array):
+        if isinstance(owner, Tensor):
+            refuse_lost(owner)
 
 
 def with_output_edge(saved: Any, edge: Edge) -> Any:
@@ -154,7 +199,7 @@ def unpack(saved: Any, holder: Node, name: str) -> Any:
     """The tensor back from what was saved; numbers and None were saved as they are."""
     if type(saved) is tuple:
         array, storage, version, edge = saved
-        if storage.version != version or storage.untracked is not None:
+        if storage.version != version or storage.is_suspect:
             check_unwritten(holder, name, saved)
         node, output_nr = edge or (None, 0)
         if node is OWN:
@@ -171,7 +216,7 @@ def unpack(saved: Any, holder: Node, name: str) -> Any:
         if state.backward_runs and state.backward_runs[-1].checks is not None:
             state.backward_runs[-1].checks.settle()
         return _unpack_hooked(saved, holder)
-    if type(saved) is SavedLifted or type(saved) is SavedObject:
+    if isinstance(saved, (SavedLifted, SavedObject)):
         return saved.unpack(holder, name)
     if type(saved) is SavedDual:
         tensor = unpack(saved.saved, holder, name)

@@ -7,6 +7,7 @@ everything else that an operation asks about itself.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +22,7 @@ class State:
     """The per-thread switches that an operation reads."""
 
     __slots__ = (
+        "__weakref__",
         "anomaly",
         "anomaly_check_nan",
         "autocast",
@@ -85,7 +87,19 @@ class _Local(threading.local):
         # Infinities and NaNs are ordinary values here, as in PyTorch.
         np.seterr(all="ignore")
         aligned_allocator.use_in_this_thread()
-        self.state = State()
+        self.state = state = State()
+        state.intercept = last_interceptor
+        _states.add(state)
+
+
+# The states of all threads, and the interceptor that stands behind all others in each of them.
+_states: weakref.WeakSet[State] = weakref.WeakSet()
+last_interceptor: Any = None
+
+
+def every_state() -> list[State]:
+    """The states of all threads that run."""
+    return list(_states)
 
 
 local = _Local()
@@ -94,3 +108,30 @@ local = _Local()
 def current() -> State:
     """The running thread's state."""
     return local.state
+
+
+def in_another_thread(state: State, function: Callable[..., Any], arguments: Any) -> Any:
+    """Call a function with the stack of a new thread, in the state of this one, which waits."""
+    outcome: list[Any] = []
+
+    def run() -> None:
+        own, local.state = local.state, state
+        try:
+            outcome.append((function(*arguments), None))
+        except BaseException as error:  # raised again by the thread that waits
+            outcome.append((None, error))
+        finally:
+            local.state = own
+
+    thread = threading.Thread(target=run, name="clew-nested-backward")
+    thread.start()
+    interrupt: BaseException | None = None
+    while thread.is_alive():
+        try:
+            thread.join()
+        except BaseException as error:  # an interrupt comes when the pass is done
+            interrupt = error
+    result, failure = outcome[0]
+    if interrupt is not None or failure is not None:
+        raise interrupt or failure
+    return result

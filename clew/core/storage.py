@@ -31,6 +31,11 @@ class Storage:
     written_at: tuple[CodeType, int] | None = None
     # The last write that, as in PyTorch, does not count: when, by what, and where.
     untracked: tuple[int, str, tuple[CodeType, int] | None] | None = None
+    # The places in the graph, numbers of nodes and of their outputs, of tensors of this memory that
+    # were detached in place.
+    detached: tuple[tuple[int, int], ...] = ()
+    # Whether one of these two is so: then backward must look at more than the version.
+    is_suspect: bool = False
     # For each in-place view operation (`t_`, `squeeze_`) on a tensor that is no view: the version
     # it made, the tensor, or the vmap whose tensor it is, and the view operation, with parameters,
     # that undoes it. Several such tensors may share a storage: `detach()` makes another.
@@ -61,6 +66,12 @@ class Storage:
     def bump_untracked(self, writer: str, where: tuple[CodeType, int] | None) -> None:
         """Note a write behind autograd's back: the version stays, backward will warn."""
         self.untracked = (next_sequence_number(), writer, where)
+        self.is_suspect = True
+
+    def detach(self, sequence_number: int, output_nr: int) -> None:
+        """Note that a tensor left its place in the graph: what saved it there is not to use it."""
+        self.detached = (*self.detached, (sequence_number, output_nr))
+        self.is_suspect = True
 
 
 class DataStorage(Storage):

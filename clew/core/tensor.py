@@ -5,23 +5,30 @@ This file holds the object and its history. Operations are attached as methods b
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew import errors
+from clew import errors, observed
 from clew.backend import dtypes
 from clew.core.no_history import NoHistory
 from clew.core.size import Size as Size
 from clew.core.state import local
 from clew.core.storage import INFERENCE, Storage
+from clew.observed import WeakTensorRef as WeakTensorRef
 
 if TYPE_CHECKING:
     from clew.core.node import Node
     from clew.core.op import Op
+    from clew.core.tensor_methods import TensorMethods
+
+    class _Base(observed.Tensor, TensorMethods):
+        """What `clew.ops` attaches to tensors, for type checkers and editors."""
+
+else:
+    _Base = observed.Tensor
 
 _new = object.__new__
 # A Size of what is a tuple of ints already.
@@ -85,17 +92,11 @@ def take_steps(tensor: Tensor, steps: Iterable[ViewStep]) -> Tensor:
     return tensor
 
 
-class WeakTensorRef(weakref.ref["Tensor"]):
-    """A weak reference of the library's own, which `swap_tensors` tells from those of programs."""
-
-    __slots__ = ()
-
-
 def _is_to(reference: Any, tensor: Tensor) -> bool:
     return type(reference) is WeakTensorRef and reference() is tensor
 
 
-class Tensor:
+class Tensor(_Base):
     """A multi-dimensional array with PyTorch's API and a history for backward.
 
     Made by `clew.tensor` and the other functions that make tensors; operations are its methods.
@@ -121,8 +122,8 @@ class Tensor:
         "_view",
     )
 
-    # Whether a tensor is more than its array, as inside vmap: it makes its own copies.
-    _is_lifted = False
+    # Whether it is more than its array, as inside vmap, and makes its own copies; has none at all.
+    _is_lifted = _is_unstrided = False
 
     # NumPy must leave `ndarray * tensor` to Tensor.__rmul__.
     __array_priority__ = 1000
@@ -140,36 +141,8 @@ class Tensor:
     _tangent: dict[Any, Tensor] | None
 
     if TYPE_CHECKING:
-        # Operations are attached by `clew.ops`; these lines tell type checkers that they exist.
+        # What is attached is in `tensor_methods.pyi`, but for private names.
         def __getattr__(self, name: str) -> Any: ...
-        def __add__(self, other: Any) -> Tensor: ...
-        def __radd__(self, other: Any) -> Tensor: ...
-        def __sub__(self, other: Any) -> Tensor: ...
-        def __rsub__(self, other: Any) -> Tensor: ...
-        def __mul__(self, other: Any) -> Tensor: ...
-        def __rmul__(self, other: Any) -> Tensor: ...
-        def __truediv__(self, other: Any) -> Tensor: ...
-        def __rtruediv__(self, other: Any) -> Tensor: ...
-        def __floordiv__(self, other: Any) -> Tensor: ...
-        def __mod__(self, other: Any) -> Tensor: ...
-        def __pow__(self, other: Any) -> Tensor: ...
-        def __rpow__(self, other: Any) -> Tensor: ...
-        def __matmul__(self, other: Any) -> Tensor: ...
-        def __neg__(self) -> Tensor: ...
-        def __abs__(self) -> Tensor: ...
-        def __invert__(self) -> Tensor: ...
-        def __and__(self, other: Any) -> Tensor: ...
-        def __or__(self, other: Any) -> Tensor: ...
-        def __xor__(self, other: Any) -> Tensor: ...
-        def __lt__(self, other: Any) -> Tensor: ...
-        def __le__(self, other: Any) -> Tensor: ...
-        def __gt__(self, other: Any) -> Tensor: ...
-        def __ge__(self, other: Any) -> Tensor: ...
-        def __eq__(self, other: object) -> Tensor: ...  # type: ignore[override]  # elementwise
-        def __ne__(self, other: object) -> Tensor: ...  # type: ignore[override]  # elementwise
-        def __getitem__(self, index: Any) -> Tensor: ...
-        def __setitem__(self, index: Any, value: Any) -> None: ...
-        def __iter__(self) -> Iterator[Tensor]: ...
 
     def __hash__(self) -> int:
         return id(self)
@@ -338,6 +311,15 @@ def retyped(plain: Tensor, cls: type[Tensor]) -> Tensor:
     return result
 
 
+def placed(tensor: Tensor, node: Node | None, output_nr: int) -> Tensor:
+    """An object of a tensor class at another place in a graph, with its attributes."""
+    result = retyped(tensor, type(tensor))
+    result.__dict__.update(tensor.__dict__)
+    result._requires_grad = node is not None
+    result._node, result._output_nr = node, output_nr
+    return result
+
+
 def constant(tensor: Tensor) -> Tensor:
     """The same value, with the same tangents, and without its history."""
     result = alias(tensor)
@@ -403,8 +385,7 @@ def follow_base(tensor: Tensor, view: View) -> None:
     if storage.written > view.made and (has_history or view.base._requires_grad):
         if view.kind is not None:
             if local.state.grad_enabled:
-                what = "its base or another view of its base has been"
-                raise errors.forbidden_view(view, tensor, what)
+                raise _lost(tensor, view)
             return
         source = _history_source(view)
         if source._requires_grad:
@@ -420,6 +401,20 @@ def follow_base(tensor: Tensor, view: View) -> None:
     elif not has_history:
         borrow_flag(tensor)
     view.seen = storage.changes
+
+
+def refuse_lost(tensor: Tensor) -> None:
+    """Raise if a view has lost its history to a write to its base; in backward as well."""
+    view, node = tensor._view, tensor._node
+    if view is None or view.kind is None or tensor._storage.written <= view.made:
+        return
+    if view.base._requires_grad or (node is not None and not node.is_accumulator):
+        raise _lost(tensor, view)
+
+
+def _lost(tensor: Tensor, view: View) -> RuntimeError:
+    what = "its base or another view of its base has been"
+    return errors.forbidden_view(view, tensor, what)
 
 
 def borrow_flag(tensor: Tensor) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from clew.core.engine import fitted, with_strides
+from clew.core.accumulating import fitted, with_strides
 from clew.core.mirror import filled, leave_unread, may_wait
 from clew.core.node import Edge, Node, recorded_edge
 from clew.core.op import Op
@@ -144,12 +144,18 @@ class MirrorOp(ViewOp):
     """A view operation that may have to show other numbers than the memory has.
 
     Its function gives arrays in mirrors that are not filled. Large ones stay so until the elements
-    are asked for.
+    are asked for. With `same_layout` the result has the shape and dtype of the input.
     """
 
-    def __init__(self, name: str, function: Callable[..., np.ndarray], **options: Any) -> None:
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., np.ndarray],
+        same_layout: bool = False,
+        **options: Any,
+    ) -> None:
         super().__init__(name, lambda self: filled(function(self)), **options)
-        self.function = function
+        self.function, self.same_layout = function, same_layout
 
     def __call__(self, *inputs: Any, **params: Any) -> Any:
         state = local.state

@@ -1,4 +1,4 @@
-"""Functions and classes of `torch.distributed` that need several processes: using one raises."""
+"""Functions and classes of `torch.distributed` that clew does not have: using one raises."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from clew import errors
 
 
 def refuse(name: str) -> NoReturn:
-    """Raise the error about what needs several processes."""
+    """Raise the error about what is not there."""
     raise RuntimeError(
-        f"{name}: clew trains in one process and has no torch.distributed: ask "
-        "torch.distributed.is_available() first." + errors.at_user_line()
+        f"{name}: clew does not have this part of torch.distributed" + errors.at_user_line()
     )
 
 
@@ -20,7 +19,7 @@ def refused(name: str) -> Callable[..., NoReturn]:
     """A function of a name that raises when it is called."""
 
     def function(*args: Any, **kwargs: Any) -> NoReturn:
-        """Raises: it needs several processes."""
+        """Raises: clew does not have it."""
         refuse(name)
 
     function.__name__ = function.__qualname__ = name

@@ -1,14 +1,17 @@
-"""Helpers of modules over several processes that need only one."""
+"""Helpers of modules over several processes."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from clew.core.tensor import Tensor
+from clew.distributed.data_parallel.states import broadcast_all, compare_shapes
+from clew.nn.modules.module import Module
 from clew.utils._pytree import tree_map
 
 __all__ = [
-    "_replace_by_prefix", "_sync_params_and_buffers", "_to_kwargs",
+    "_replace_by_prefix", "_sync_module_states", "_sync_params_and_buffers", "_to_kwargs",
     "_verify_param_shape_across_processes",
 ]  # fmt: skip
 
@@ -24,14 +27,33 @@ def _to_kwargs(
     return (moved[0],), (moved[1],)
 
 
-def _sync_params_and_buffers(process_group: Any, module_states: Any, *args: Any, **kw: Any) -> None:
-    """Give all processes the same parameters: there is one."""
+def _sync_params_and_buffers(
+    process_group: Any, module_states: Iterable[Tensor], broadcast_bucket_size: int, src: int
+) -> None:
+    """Give all ranks the tensors of one, counted in the group."""
+    broadcast_all(module_states, src, process_group)
+
+
+def _sync_module_states(
+    module: Module,
+    process_group: Any,
+    broadcast_bucket_size: int,
+    src: int,
+    params_and_buffers_to_ignore: Collection[str] = (),
+    broadcast_buffers: bool = True,
+) -> None:
+    """Give all ranks the parameters, and buffers, of the module of one."""
+    named = [*module.named_parameters(), *(module.named_buffers() if broadcast_buffers else ())]
+    states = [each for name, each in named if name not in params_and_buffers_to_ignore]
+    _sync_params_and_buffers(process_group, states, broadcast_bucket_size, src)
 
 
 def _verify_param_shape_across_processes(
-    process_group: Any, tensors: Any, logger: Any = None
+    process_group: Any, tensors: Iterable[Tensor], logger: Any = None
 ) -> None:
-    """Compare shapes between processes: there is one."""
+    """Raise, on all ranks, if shapes or dtypes differ between them."""
+    named = [(str(place), each) for place, each in enumerate(tensors)]
+    compare_shapes(named, process_group, "_verify_param_shape_across_processes")
 
 
 def _replace_by_prefix(state_dict: dict[str, Any], old_prefix: str, new_prefix: str) -> None:

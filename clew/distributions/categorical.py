@@ -91,8 +91,11 @@ class Categorical(ProbsOrLogits):
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
-        index, log_probs = broadcast_tensors(value.long().unsqueeze(-1), self.logits)
-        return log_probs.gather(-1, index[..., :1]).squeeze(-1)
+        index, log_probs = value.long().unsqueeze(-1), self.logits
+        if index.shape[:-1] != log_probs.shape[:-1]:
+            index, log_probs = broadcast_tensors(index, log_probs)
+            index = index[..., :1]
+        return log_probs.gather(-1, index).squeeze(-1)
 
     def entropy(self) -> Tensor:
         # An impossible class has the logit -inf, and 0 * -inf would be nan.

@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from clew import errors
-from clew.backend.dtypes import bool_ as _bool
-from clew.backend.dtypes import finfo as _finfo
+from clew.backend import dtypes as _dtypes
 from clew.core.tensor import Tensor
 from clew.ops.linalg.decompositions import eigvalsh as _eigvalsh
 from clew.ops.linalg.solve import cholesky_ex as _cholesky_ex
@@ -150,7 +149,8 @@ class _IndependentConstraint(Constraint):
             raise ValueError(
                 f"Expected value.dim() >= {expected} but got {value.dim()}" + errors.at_user_line()
             )
-        return result.reshape(result.shape[: result.dim() - batch_ndims] + (-1,)).all(-1)
+        kept = result.shape[: result.dim() - batch_ndims]
+        return (result if batch_ndims == 1 else result.reshape(kept + (-1,))).all(-1)
 
     def __repr__(self) -> str:
         return f"{super().__repr__()[:-2]}({self.base_constraint!r}, " + (
@@ -285,13 +285,18 @@ class _Between(_Bounded):
         self.upper_bound = upper_bound
 
 
+def _whole(within: Tensor, value: Tensor) -> Tensor:
+    """Where numbers within bounds are whole as well; of integers nobody has to ask."""
+    return within if value.dtype.category <= _dtypes.INTEGER else (value % 1 == 0) & within
+
+
 class _IntegerInterval(_Between):
     """Integers from `lower_bound` to `upper_bound`, both included."""
 
     is_discrete = True
 
     def check(self, value: Tensor) -> Tensor:
-        return (value % 1 == 0) & (self.lower_bound <= value) & (value <= self.upper_bound)
+        return _whole((self.lower_bound <= value) & (value <= self.upper_bound), value)
 
 
 class _IntegerLessThan(_Below):
@@ -300,7 +305,7 @@ class _IntegerLessThan(_Below):
     is_discrete = True
 
     def check(self, value: Tensor) -> Tensor:
-        return (value % 1 == 0) & (value <= self.upper_bound)
+        return _whole(value <= self.upper_bound, value)
 
 
 class _IntegerGreaterThan(_Above):
@@ -309,7 +314,7 @@ class _IntegerGreaterThan(_Above):
     is_discrete = True
 
     def check(self, value: Tensor) -> Tensor:
-        return (value % 1 == 0) & (value >= self.lower_bound)
+        return _whole(value >= self.lower_bound, value)
 
 
 class _GreaterThan(_Above):
@@ -417,7 +422,7 @@ class _CorrCholesky(_Matrix):
 
     def check(self, value: Tensor) -> Tensor:
         # A sum over a row of n squares is off by up to about n roundings, here with a margin of 10.
-        tolerance = _finfo(value.dtype).eps * value.size(-1) * 10
+        tolerance = _dtypes.finfo(value.dtype).eps * value.size(-1) * 10
         length = value.detach().square().sum(dim=-1)
         unit_rows = (length - 1).abs().le(tolerance).all(dim=-1)
         return _is_lower(value) & _positive_diagonal(value) & unit_rows
@@ -428,7 +433,7 @@ class _Square(_Matrix):
 
     def check(self, value: Tensor) -> Tensor:
         is_square = value.shape[-2] == value.shape[-1]
-        return value.new_full(value.shape[:-2], fill_value=is_square, dtype=_bool)
+        return value.new_full(value.shape[:-2], fill_value=is_square, dtype=_dtypes.bool_)
 
 
 class _Symmetric(_Square):

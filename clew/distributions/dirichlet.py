@@ -19,6 +19,14 @@ from clew.ops.pointwise.special import xlogy
 __all__ = ["Dirichlet"]
 
 
+def _Dirichlet_backward(x: Tensor, concentration: Tensor, grad_output: Tensor) -> Tensor:
+    """The gradient of the weights from that of the shares x that were drawn."""
+    total = concentration.sum(-1, True).expand_as(concentration)
+    # When one share grows, the others shrink in proportion.
+    move = dirichlet_grad(x, concentration, total)
+    return move * (grad_output - (x * grad_output).sum(-1, True))
+
+
 class _Dirichlet(Function):
     """Dirichlet samples that move with their weights."""
 
@@ -34,10 +42,7 @@ class _Dirichlet(Function):
     @once_differentiable
     def backward(ctx: Any, grad_output: Tensor) -> Tensor:
         shares, concentration = ctx.saved_tensors
-        total = concentration.sum(-1, True).expand_as(concentration)
-        # When one share grows, the others shrink in proportion.
-        move = dirichlet_grad(shares, concentration, total)
-        return move * (grad_output - (shares * grad_output).sum(-1, True))
+        return _Dirichlet_backward(shares, concentration, grad_output)
 
 
 class Dirichlet(Parametrized, ExponentialFamily):

@@ -152,7 +152,7 @@ class LowRankMultivariateNormal(SymmetricAboutLoc):
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        options = {"dtype": self.loc.dtype, "device": self.loc.device}
+        options: Any = {"dtype": self.loc.dtype, "device": self.loc.device}
         rank = self.cov_factor.shape[-1:]
         along_factor = _standard_normal(shape[:-1] + rank, **options)
         own = _standard_normal(shape, **options)

@@ -30,7 +30,10 @@ Value = TypeVar("Value")
 
 def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     """Numbers and tensors as tensors of one shape; numbers take the dtype of the first tensor."""
-    if not all(isinstance(value, (Tensor, Number)) for value in values):
+    if len(values) == 1 and isinstance(values[0], Tensor):
+        return values
+    # Floats and integers first: asking an abstract class takes longer.
+    if not all(isinstance(value, (Tensor, float, int, Number)) for value in values):
         given = ", ".join(type(value).__name__ for value in values)
         raise ValueError(
             "Input arguments must all be instances of Number, torch.Tensor or objects implementing "

@@ -80,6 +80,10 @@ class guarded(transforming):
         if self.before is not None:
             self.before.before_write(target)
 
+    def of_kernels(self) -> Any:
+        """Who is told of what a kernel writes besides its result: no transform minds it."""
+        return None if self.before is None else self.before.of_kernels()
+
 
 def _memory(tensor: Tensor) -> Storage:
     """The storage of a tensor, also of one that was taken by `.data`."""

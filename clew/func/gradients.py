@@ -18,8 +18,9 @@ import numpy as np
 from clew import errors
 from clew.autograd.backward import grad as autograd_grad
 from clew.autograd.graph import IN_TRANSFORM, disable_saved_tensors_hooks
+from clew.core.engine import reachable
 from clew.core.interception import note_constant
-from clew.core.node import Node, live_edge, reachable
+from clew.core.node import Node, live_edge
 from clew.core.state import local
 from clew.core.storage import INFERENCE
 from clew.core.tensor import Tensor, alias, constant, tangents_of, wrap
@@ -59,8 +60,9 @@ class Tracking(recording):
 
     def __init__(self) -> None:
         self.runs = False
-        # What has been found of results, by the node that each comes from.
-        self.foreign: dict[Node, bool] = {}
+        # What has been found of results, by the node that each comes from. Held weakly: `owners`
+        # would keep a graph alive that leads from here to its own ends.
+        self.foreign: weakref.WeakKeyDictionary[Node, bool] = weakref.WeakKeyDictionary()
 
     def __enter__(self) -> Self:
         self.runs = True

@@ -26,6 +26,8 @@ from clew.func.gradients import (
     split_aux,
 )
 from clew.func.trees import Spec, flatten, map_leaves, unflatten
+from clew.ops.batching.tensor import BatchedTensor
+from clew.ops.create.constants import zeros_like
 from clew.ops.shape.joining import cat
 
 Chunk = int | None
@@ -188,6 +190,14 @@ def _identity_rows(tensors: Sequence[Tensor]) -> list[Tensor]:
     return rows
 
 
+def _tangents_in_turn(primals: Sequence[Tensor]) -> list[Tensor]:
+    """Rows of the identity; for an example of an outer vmap its own, which may be written to."""
+    return [
+        rows + zeros_like(primal) if type(primal) is BatchedTensor else rows
+        for rows, primal in zip(_identity_rows(primals), primals, strict=True)
+    ]
+
+
 def _in_chunks(
     function: Callable[..., Any], rows: Sequence[Tensor], chunk_size: Chunk
 ) -> list[Tensor]:
@@ -317,7 +327,7 @@ def jacfwd(
             seen["aux"] = flatten(pushed.aux)[1]
             return (*pushed.tangents, *(flatten(pushed.aux)[0] if has_aux else ()))
 
-        columns = vmap(column, randomness=randomness)(*_identity_rows(leaves))
+        columns = vmap(column, randomness=randomness)(*_tangents_in_turn(leaves))
         count = seen["spec"].num_leaves
         jacobian = unflatten(
             [_split_columns(each, leaves, spec) for each in columns[:count]], seen["spec"]
@@ -335,7 +345,7 @@ def _split_columns(columns: Tensor, inputs: Sequence[Tensor], spec: Spec) -> Any
     for each in inputs:
         size, shape = each._array.size, each._array.shape
         block = columns.narrow(0, start, size).movedim(0, -1)
-        parts.append(block.reshape((*columns._array.shape[1:], *shape)))
+        parts.append(block.view((*columns._array.shape[1:], *shape)))
         start += size
     return unflatten(parts, spec)
 

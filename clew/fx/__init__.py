@@ -6,6 +6,7 @@ another one on the way, `replace_pattern` replaces parts.
 """
 
 from clew.fx import (
+    _pytree,
     graph,
     graph_module,
     immutable_collections,
@@ -25,6 +26,7 @@ from clew.fx.subgraph_rewriter import replace_pattern
 
 __all__ = [
     "PH",
+    "_pytree",
     "CodeGen",
     "Graph",
     "GraphModule",

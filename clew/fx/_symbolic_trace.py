@@ -22,6 +22,7 @@ from clew import errors
 from clew.core import overrides
 from clew.core.public import FUNCTIONS
 from clew.core.tensor import Tensor
+from clew.fx.codegen import PyTreeCodeGen, PyTreeInfo
 from clew.fx.graph import Graph
 from clew.fx.graph_module import GraphModule, trace_code
 from clew.fx.naming import is_from_torch
@@ -30,13 +31,14 @@ from clew.fx.proxy import ParameterProxy, Proxy, TracerBase
 from clew.nn.modules.container import Sequential
 from clew.nn.modules.module import Module
 from clew.nn.parameter import Parameter
+from clew.utils._pytree import tree_flatten, tree_unflatten
 
 __all__ = ["PH", "Tracer", "is_fx_tracing", "symbolic_trace", "wrap"]
 
 # The functions that `wrap` has marked: the globals of a module, and the name in them.
 _wrapped: dict[tuple[int, str], dict[str, Any]] = {}
 
-# A concrete argument that is traced as usual.
+# A concrete argument, or a leaf of one, that is traced as usual.
 PH = object()
 
 _VARARGS = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
@@ -233,21 +235,38 @@ class Tracer(TracerBase):
         args: list[Any] = [self.root] if is_module else []
         if isinstance(concrete_args, tuple):
             concrete_args = dict(zip(taken, concrete_args, strict=False))
-        specialized = 0
         for name in taken:
-            if concrete_args is None or concrete_args.get(name, PH) is PH:
+            if concrete_args is None or name not in concrete_args:
                 args.append(self._placeholder(name, analysed))
             else:
-                specialized += 1
-                args.append(self._specialized(name, concrete_args[name], specialized, analysed))
-        if not (code.co_kwonlyargcount or code.co_flags & _VARARGS):
-            return root_fn, args
-        place = count
-        for flag, stars in ((inspect.CO_VARARGS, "*"), (inspect.CO_VARKEYWORDS, "**")):
-            if code.co_flags & flag:
-                args.append(self._placeholder(stars + names[place], analysed))
-                place += 1
-        return _taking_all_by_position(analysed, len(args)), args
+                args.append(self._concrete(name, concrete_args[name], analysed))
+        if code.co_kwonlyargcount or code.co_flags & _VARARGS:
+            place = count
+            for flag, stars in ((inspect.CO_VARARGS, "*"), (inspect.CO_VARKEYWORDS, "**")):
+                if code.co_flags & flag:
+                    args.append(self._placeholder(stars + names[place], analysed))
+                    place += 1
+            root_fn = _taking_all_by_position(analysed, len(args))
+        return self._flat(root_fn, args, taken, is_module)
+
+    def _flat(
+        self, function: Any, args: list[Any], names: list[str], is_module: bool
+    ) -> tuple[Any, list[Any]]:
+        """The function of the leaves, where an argument is nested; the graph nests them again."""
+        nested = tuple(args[1:] if is_module else args)
+        leaves, spec = tree_flatten(nested)
+        if all(child.is_leaf() for child in spec.children()):
+            return function, args
+        codegen = PyTreeCodeGen(PyTreeInfo(names, spec, None))
+        self.graph.set_codegen(codegen)
+
+        def of_leaves(*leaves: Any) -> list[Any]:
+            result = function(*args[: int(is_module)], *tree_unflatten(leaves, spec))
+            flat, out_spec = tree_flatten(result)
+            codegen.pytree_info = codegen.pytree_info._replace(out_spec=out_spec)
+            return flat
+
+        return of_leaves, leaves
 
     def _placeholder(self, name: str, function: Any) -> Any:
         args: tuple[Any, ...] = ()
@@ -257,11 +276,20 @@ class Tracer(TracerBase):
         kind = _annotations(function).get(name)
         return self.create_proxy("placeholder", name, args, {}, type_expr=kind)
 
+    def _concrete(self, name: str, value: Any, function: Any) -> Any:
+        """An argument whose structure is known, and the values of some or all of its leaves."""
+        leaves, spec = tree_flatten(value)
+        numbered = enumerate(leaves, 1)
+        parts = [self._specialized(name, leaf, number, function) for number, leaf in numbered]
+        return tree_unflatten(parts, spec)
+
     def _specialized(self, name: str, value: Any, number: int, function: Any) -> Any:
-        """An argument that has one value: it is compared with that when the graph runs."""
+        """A leaf that has one value: it is compared with that when the graph runs."""
         default = inspect.signature(function).parameters[name].default
         args = () if default is inspect.Parameter.empty else (default,)
         out = self.create_proxy("placeholder", f"{name}_{number}", args, {})
+        if value is PH:
+            return out
         text = f"{name} has been specialized to have value {value} but got another value"
         if value is None:
             self.create_proxy("call_function", _assert_is_none, (out, text), {})
@@ -428,7 +456,8 @@ def symbolic_trace(
 
     Args:
         root: the module or function
-        concrete_args: values of arguments that the program is specialized to
+        concrete_args: values of arguments that the program is specialized to; of nested ones
+            the structure, with `PH` for leaves that are traced as usual
 
     Example:
         >>> traced = clew.fx.symbolic_trace(lambda x: clew.relu(x) * 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import keyword
 import math
 import operator
@@ -11,11 +12,14 @@ import typing
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from clew.backend import dtypes
 from clew.backend.device import device
 from clew.core.tensor import Size
 from clew.fx.naming import ILLEGAL, Namespace, is_from_torch, qualified_name, type_repr
 from clew.fx.node import Node, map_arg
+from clew.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
 # How calls of functions of `operator` are written.
 MAGIC = {
@@ -71,6 +75,76 @@ class CodeGen:
         return _Writer(self, list(nodes), root, verbose).written()
 
 
+class PyTreeInfo(NamedTuple):
+    """How the arguments of a traced program, and its result, are nested."""
+
+    orig_args: list[str]
+    in_spec: TreeSpec
+    out_spec: TreeSpec | None
+
+
+class PyTreeCodeGen(CodeGen):
+    """Writes a function that takes and returns nested structures, whose leaves are the graph's.
+
+    Args:
+        pytree_info: how they are nested
+    """
+
+    def __init__(self, pytree_info: PyTreeInfo) -> None:
+        super().__init__()
+        self.pytree_info = pytree_info
+
+    def gen_fn_def(self, free_vars: list[str], maybe_return_annotation: str) -> str:
+        """The line that begins the function, and the one that flattens its arguments."""
+        info = self.pytree_info
+        head = super().gen_fn_def(list(info.orig_args), maybe_return_annotation)
+        names = [each.partition(":")[0].partition(" ")[0] for each in free_vars if each != "self"]
+        if not names:
+            return head
+        leaves = ", ".join(names)
+        flatten = f"fx_pytree.tree_flatten_spec({self.structure()}, self._in_spec)"
+        return f"{head}\n    {leaves}, = {flatten}"
+
+    def structure(self) -> str:
+        """The arguments as one structure, as code."""
+        names = [each for each in self.pytree_info.orig_args if each != "self"]
+        spec = self.pytree_info.in_spec
+        children = spec.children()
+        both = len(children) == 2 and children[0].type is tuple and children[1].type is dict
+        if spec.type is not tuple or not both:
+            return f"[{', '.join(names)}]"
+        count = children[0].num_children
+        given, keys = names[:count], list(children[1].context)
+        named = ", ".join(f"{key!r}:{name}" for key, name in zip(keys, names[count:], strict=True))
+        return f"([{', '.join(given)}], {{{named}}})"
+
+    def generate_output(self, output_args: Any) -> str:
+        """The line that ends it, with its result nested."""
+        if self.pytree_info.out_spec is None:
+            return super().generate_output(output_args)
+        return f"return pytree.tree_unflatten({output_args!r}, self._out_spec)"
+
+    def process_inputs(self, *args: Any) -> Any:
+        """The arguments, flat."""
+        return tree_flatten(args)[0]
+
+    def process_outputs(self, outputs: Any) -> Any:
+        """The result, nested again."""
+        spec = self.pytree_info.out_spec
+        return outputs if spec is None else tree_unflatten(outputs, spec)
+
+    def generate(self, nodes: Iterable[Node], root: str, verbose: bool = False) -> PythonCode:
+        """The code of the nodes; it uses two modules more."""
+        made = super().generate(nodes, root, verbose)
+        return PythonCode(made.src, {**made.globals, **library_modules()})
+
+
+class Quoted(str):
+    """An annotation that says what is known of a value, in quotes."""
+
+    __slots__ = ()
+
+
 class _Text(str):
     """Text that stands in for a value: its repr is itself."""
 
@@ -123,7 +197,8 @@ class _Writer:
     # -- statements ------------------------------------------------------------------------
 
     def _emit(self, node: Node) -> None:
-        kind = "" if node.type is None else f" : {self._type(node.type)}"
+        colon = ": " if isinstance(node.type, Quoted) else " : "
+        kind = "" if node.type is None else f"{colon}{self._type(node.type)}"
         left = f"{node!r}{kind} = "
         if node.op == "placeholder":
             self._placeholder(node, kind)
@@ -210,6 +285,9 @@ class _Writer:
         if isinstance(value, dtypes.dtype):
             self.globals.setdefault("torch", torch_module())
             return repr(value)
+        if isinstance(value, np.dtype):
+            self.globals.setdefault("dtype", np.dtype)
+            return f"dtype({value.name!r})"
         if isinstance(value, device):
             self.globals.setdefault("device", device)
             return repr(value)
@@ -239,6 +317,8 @@ class _Writer:
         return name
 
     def _type(self, kind: Any) -> str:
+        if isinstance(kind, Quoted):
+            return f'"{kind}"'
         if isinstance(kind, str):
             return self._global(ILLEGAL.sub("_", repr(kind)), kind)
         arguments = typing.get_args(kind)
@@ -261,12 +341,23 @@ def torch_module() -> Any:
     return sys.modules[__name__.partition(".")[0]]
 
 
+def library_modules() -> dict[str, Any]:
+    """The modules that generated code may name."""
+    torch = torch_module()
+    return {"torch": torch, "pytree": torch.utils._pytree, "fx_pytree": torch.fx._pytree}
+
+
 def attribute(base: str, target: str) -> str:
     """An attribute of an attribute ... of something, as code; some names are no identifiers."""
     for name in target.split("."):
         legal = name.isidentifier() and not keyword.iskeyword(name)
-        base = f"{base}.{name}" if legal else f'getattr({base}, "{name}")'
+        base = f"{base}.{name}" if legal else f"getattr({base}, {quoted(name)})"
     return base
+
+
+def quoted(text: str) -> str:
+    """A string in double quotes, as code."""
+    return json.dumps(text)
 
 
 def _last_uses(nodes: list[Node]) -> dict[Node, list[Node]]:

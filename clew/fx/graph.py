@@ -10,6 +10,7 @@ from clew import errors
 from clew.fx.codegen import CodeGen, PythonCode
 from clew.fx.naming import Namespace, is_from_torch, qualified_name, snake_case
 from clew.fx.node import Node, map_arg
+from clew.ops.namespaces import OpOverload
 
 if TYPE_CHECKING:
     from clew.fx.graph_module import GraphModule
@@ -166,7 +167,9 @@ class Graph:
         return node
 
     def _target_to_str(self, target: Any) -> str:
-        if callable(target):
+        if isinstance(target, OpOverload):
+            op = target._opname
+        elif callable(target):
             op = target.__name__
             if is_from_torch(target):
                 op = qualified_name(target).rpartition(".")[2]

@@ -12,7 +12,7 @@ from typing import Any
 
 from clew import errors
 from clew.core.tensor import Tensor
-from clew.fx.codegen import PythonCode, torch_module
+from clew.fx.codegen import PythonCode, PyTreeCodeGen, library_modules
 from clew.fx.graph import Graph
 from clew.nn.modules.module import Module
 from clew.nn.parameter import Parameter
@@ -21,6 +21,10 @@ from clew.serialization import save
 __all__ = ["GraphModule", "reduce_graph_module"]
 
 _numbers = itertools.count()
+
+
+# Where `meta` keeps attributes that copies have, too; public packages read it.
+_USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"
 
 
 def forward_from_source(source: str, names: dict[str, Any]) -> Any:
@@ -112,6 +116,9 @@ class GraphModule(Module):
         made = self._graph.python_code("self")
         self._code = made.src
         self.__dict__["_globals"] = made.globals
+        codegen = self._graph._codegen
+        if isinstance(codegen, PyTreeCodeGen):
+            _, self._in_spec, self._out_spec = codegen.pytree_info
         # Every GraphModule has a class of its own.
         type(self).forward = forward_from_source(made.src, made.globals)  # type: ignore[method-assign]
         return made
@@ -239,7 +246,8 @@ class GraphModule(Module):
         return copied
 
     def __reduce__(self) -> Any:
-        names = {name: value for name, value in self._globals.items() if name != "torch"}
+        known = library_modules()
+        names = {name: value for name, value in self._globals.items() if name not in known}
         return reduce_graph_module, (self._state(), type(self).__name__, self._code, names)
 
     def __str__(self) -> str:
@@ -286,7 +294,7 @@ def _assign_attr(value: Any, target: Module, path: str) -> None:
         setattr(target, last, value)
 
 
-class _CodeOnly(Module):
+class _CodeOnlyModule(Module):
     """The state of a module whose graph is traced from its code."""
 
     def __init__(self, state: dict[str, Any]) -> None:
@@ -304,9 +312,9 @@ def reduce_graph_module(
     state: dict[str, Any], class_name: str, source: str, names: dict[str, Any]
 ) -> GraphModule:
     """A pickled GraphModule back: its graph is traced from its code."""
-    root = _CodeOnly(state)
-    forward = forward_from_source(source, {"torch": torch_module(), **names})
-    root.__class__ = type(class_name, (_CodeOnly,), {"forward": forward})
+    root = _CodeOnlyModule(state)
+    forward = forward_from_source(source, {**library_modules(), **names})
+    root.__class__ = type(class_name, (_CodeOnlyModule,), {"forward": forward})
     loaded = GraphModule(root, trace_code[0](root), class_name)
     loaded.__dict__.update({k: v for k, v in state.items() if k in ("training", "meta")})
     return loaded

@@ -414,3 +414,11 @@ def load(
         RuntimeError: torch.jit.load: clew has no TorchScript...
     """
     _refuse("load", "Save model.state_dict() in PyTorch and load that with torch.load.")
+
+
+def _get_trace_graph(*args: Any, **kwargs: Any) -> NoReturn:
+    """Raises: programs are not traced to TorchScript's graphs."""
+    raise NotImplementedError(
+        "torch.jit._get_trace_graph: clew has no TorchScript graphs; torch.fx.symbolic_trace gives "
+        "a graph of a module" + errors.at_user_line()
+    )

@@ -2,9 +2,10 @@
 
 A mask is a bool tensor that broadcasts to the input: True for the elements that count. What is
 left out is replaced by a value that does not change the result, so it gets no gradient.
-`MaskedTensor` is not part of clew.
+`MaskedTensor` is a tensor that has its mask with it (`maskedtensor/`).
 """
 
+from clew.aliasing import on_request as _on_request
 from clew.masked.along import (
     cumprod,
     cumsum,
@@ -16,6 +17,7 @@ from clew.masked.along import (
 )
 from clew.masked.elements import _input_mask as _input_mask
 from clew.masked.elements import _output_mask as _output_mask
+from clew.masked.elements import _reduction_identity as _reduction_identity
 from clew.masked.reductions import (
     amax,
     amin,
@@ -34,5 +36,14 @@ from clew.masked.reductions import (
 __all__ = [
     "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp",
     "logsumexp", "mean", "median", "norm", "normalize", "prod", "softmax", "softmin", "std", "sum",
-    "var",
+    "var", "MaskedTensor", "as_masked_tensor", "is_masked_tensor", "masked_tensor",
 ]  # fmt: skip
+
+# From the first class that takes over functions on, all functions look for one.
+__getattr__, __dir__ = _on_request(
+    __name__,
+    {"maskedtensor"},
+    dict.fromkeys(
+        ("MaskedTensor", "as_masked_tensor", "is_masked_tensor", "masked_tensor"), "maskedtensor"
+    ),
+)

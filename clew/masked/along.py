@@ -163,7 +163,8 @@ def logaddexp(
         tensor([0.6931, 5.0000])
     """
     one, two = converted(input, dtype), converted(other, dtype)
-    return plain_logaddexp(
+    result: Tensor = plain_logaddexp(
         filled_with(smallest, "logaddexp", one, input_mask),
         filled_with(smallest, "logaddexp", two, other_mask),
     )
+    return result.to(one.dtype)

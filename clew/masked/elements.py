@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from clew import errors
-from clew.core.tensor import Tensor
-from clew.masked.masks import mask_of, reduced_dims
+from clew.core.tensor import Tensor, wrap
+from clew.masked.masks import largest, mask_of, reduced_dims, smallest
 
 _REDUCTIONS = {
     "sum", "prod", "amax", "amin", "argmax", "argmin", "mean", "median", "norm", "var", "std",
@@ -62,3 +65,38 @@ def _output_mask(op: Callable[..., Tensor], input: Tensor, *args: Any, **kwargs:
     dim = given[0] if given else kwargs.get("dim")
     dims = reduced_dims(dim, input._array.ndim)
     return mask.any(dims, kwargs.get("keepdim", False)) if dims else mask
+
+
+def _reduction_identity(op_name: str, input: Tensor, *args: Any) -> Tensor | None:
+    """What a masked function does not see: an element that does not change its result.
+
+    Args:
+        op_name: the name of the function of `clew.masked`, or its dotted name
+        input: what it is called with; the result has its dtype
+        args: the function's other arguments: the order of a norm
+
+    Example:
+        >>> clew.masked._reduction_identity("prod", clew.ones(2))
+        tensor(1.)
+    """
+    dtype = input.dtype
+    op_name = op_name.rpartition(".")[2]
+    if op_name in ("mean", "var", "std"):
+        return None
+    if op_name == "median":
+        return wrap(np.asarray(math.nan, np.float32))
+    if op_name in ("sum", "cumsum"):
+        value: Any = 0
+    elif op_name in ("prod", "cumprod"):
+        value = 1
+    elif op_name in ("amax", "argmax"):
+        value = smallest(dtype, op_name)
+    elif op_name in ("amin", "argmin"):
+        value = largest(dtype, op_name)
+    elif op_name in ("logaddexp", "logsumexp"):
+        value = -math.inf
+    elif op_name == "norm":
+        value = largest(dtype, op_name) if args and args[0] == -math.inf else 0
+    else:
+        raise NotImplementedError(f"identity of {op_name} on {dtype} input" + errors.at_user_line())
+    return wrap(np.asarray(value, dtype.np))

@@ -7,13 +7,15 @@ from __future__ import annotations
 from clew.core.inplace import apply_inplace as _apply_inplace
 from clew.core.op import OPS
 from clew.core.overrides import overridable as _overridable
+from clew.core.public import FUNCTIONS as _FUNCTIONS
+from clew.core.public import findable as _findable
 from clew.core.tensor import Tensor
+from clew.nn import _reduction as _Reduction
 from clew.nn import grad
 from clew.ops.linalg.grouped import grouped_mm
 from clew.ops.nn.activation.gated import gelu, glu, mish, silu
 from clew.ops.nn.activation.leaky import leaky_relu, leaky_relu_, prelu, rrelu, rrelu_
 from clew.ops.nn.activation.piecewise import (
-    hardshrink,
     hardsigmoid,
     hardswish,
     hardtanh,
@@ -139,8 +141,10 @@ from clew.ops.nn.unpooling import (
     max_unpool2d,
     max_unpool3d,
 )
-from clew.ops.pointwise import clamping
+from clew.ops.pointwise.relu import relu as _relu
 from clew.ops.pointwise.transcendental import sigmoid, tanh
+
+hardshrink = _FUNCTIONS["hardshrink"]
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -154,7 +158,8 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
         >>> F.relu(clew.tensor([-1.0, 0.0, 2.0]))
         tensor([0., 0., 2.])
     """
-    return _apply_inplace(OPS["relu"], input) if inplace else clamping.relu(input)
+    return _apply_inplace(OPS["relu"], input) if inplace else _relu(input)
 
 
+_findable(globals())
 _overridable("torch.nn.functional", globals())

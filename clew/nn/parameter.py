@@ -18,7 +18,7 @@ from clew.observer import active
 from clew.ops.tensor.conversion import dtype_of_legacy
 
 
-class _Marked(type(Tensor)):  # type: ignore[misc]  # the metaclass of Tensor is an ordinary class
+class _ParameterMeta(type(Tensor)):  # type: ignore[misc]  # the metaclass of Tensor is an ordinary class
     """Tensors of other classes count as instances when they carry the class's mark."""
 
     _mark: str
@@ -30,7 +30,7 @@ class _Marked(type(Tensor)):  # type: ignore[misc]  # the metaclass of Tensor is
         return base and isinstance(instance, Tensor) and getattr(instance, cls._mark, False)
 
 
-class Parameter(Tensor, metaclass=_Marked):
+class Parameter(Tensor, metaclass=_ParameterMeta):
     """A tensor that a module registers, trains and saves when it is set as an attribute.
 
     Args:
@@ -56,9 +56,16 @@ class Parameter(Tensor, metaclass=_Marked):
                 f"_make_subclass(): argument 'data' (position 2) must be Tensor, not "
                 f"{type(data).__name__}" + errors.at_user_line()
             )
-        if data.__class__ is not Tensor and not isinstance(data, Parameter):
-            # A tensor class of the user's stays what it is.
-            marked: Any = retyped(data, type(data))
+        if data._is_unstrided or (data.__class__ is not Tensor and not isinstance(data, Parameter)):
+            # A tensor class stays what it is, and says itself what a detached one carries along.
+            marked: Any = data.detach()
+            kind: Any = type(marked)
+            if kind is not type(data):
+                raise RuntimeError(
+                    f"Creating a Parameter from an instance of type {type(data).__name__} requires "
+                    "that detach() returns an instance of the same type, but return type "
+                    f"{kind.__name__} was found instead." + errors.at_user_line()
+                )
             marked.requires_grad = requires_grad
             marked._is_param = True
             return _told(marked, data)
@@ -98,7 +105,7 @@ def _told(parameter: Any, data: Tensor) -> Any:
     return parameter
 
 
-class Buffer(Tensor, metaclass=_Marked):
+class Buffer(Tensor, metaclass=_ParameterMeta):
     """A tensor that a module saves and moves, but does not train, when set as an attribute.
 
     Args:
@@ -204,19 +211,19 @@ class UninitializedTensorMixin(Tensor):
             return f"torch.{self._kind.scalar_name}Tensor"
         return self.to(dtype_of_legacy(dtype))
 
-    def float(self) -> Any:
+    def float(self, memory_format: Any = None) -> Any:
         return self.to(dtypes.float32)
 
-    def double(self) -> Any:
+    def double(self, memory_format: Any = None) -> Any:
         return self.to(dtypes.float64)
 
-    def half(self) -> Any:
+    def half(self, memory_format: Any = None) -> Any:
         return self.to(dtypes.float16)
 
-    def bfloat16(self) -> Any:
+    def bfloat16(self, memory_format: Any = None) -> Any:
         return self.to(dtypes.bfloat16)
 
-    def cpu(self) -> Any:
+    def cpu(self, memory_format: Any = None) -> Any:
         return self
 
     def detach(self) -> Any:

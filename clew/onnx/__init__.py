@@ -1,13 +1,26 @@
-"""The names of `torch.onnx`, for programs that may export. clew writes no ONNX files."""
+"""`torch.onnx`: models as ONNX files, written from the operations of a forward pass.
+
+The pass runs once, or twice with other sizes where some may change; what it computed is written
+down (`tape.py`) and put into ONNX's operators (`operators.py`). What Python decided on the way is
+fixed in the file.
+"""
 
 from __future__ import annotations
 
 import enum
-import os
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
-from clew import errors, version
+from clew import version
+from clew.onnx.exporting import (
+    OnnxExporterError,
+    ONNXProgram,
+    default_names,
+    exported,
+    from_dynamic_axes,
+    from_dynamic_shapes,
+    warn_ignored,
+)
 
 __all__ = [
     "ONNXProgram", "OnnxExporterError", "OperatorExportTypes", "TrainingMode", "export",
@@ -15,30 +28,14 @@ __all__ = [
     "unregister_custom_op_symbolic",
 ]  # fmt: skip
 
-# Who would have written a file.
+# Who programs expect to have written a file.
 producer_name, producer_version = "pytorch", version.api.partition("+")[0]
 
-
-class OnnxExporterError(RuntimeError):
-    """What an export raises: for `except`.
-
-    Example:
-        >>> issubclass(clew.onnx.OnnxExporterError, RuntimeError)
-        True
-    """
-
-
-class ONNXProgram:
-    """For annotations: no export returns one.
-
-    Example:
-        >>> def check(program: clew.onnx.ONNXProgram) -> None:
-        ...     program.save("model.onnx")
-    """
+_exporting: list[Any] = []
 
 
 class TrainingMode(enum.IntEnum):
-    """The mode that a model would be exported in.
+    """The mode that a model is exported in.
 
     Example:
         >>> clew.onnx.TrainingMode.EVAL.name
@@ -51,7 +48,7 @@ class TrainingMode(enum.IntEnum):
 
 
 class OperatorExportTypes(enum.IntEnum):
-    """Which operators an export would write.
+    """Which operators an export writes: ONNX's, always.
 
     Example:
         >>> clew.onnx.OperatorExportTypes.ONNX.name
@@ -65,43 +62,80 @@ class OperatorExportTypes(enum.IntEnum):
 
 
 def export(
-    model: Any, args: Any = (), f: str | os.PathLike[str] | None = None, **options: Any
-) -> NoReturn:
-    """Raises: clew does not write ONNX files.
+    model: Any,
+    args: Any = (),
+    f: Any = None,
+    *,
+    kwargs: dict[str, Any] | None = None,
+    input_names: Any = None,
+    output_names: Any = None,
+    opset_version: int | None = None,
+    dynamo: bool = True,
+    dynamic_axes: Any = None,
+    dynamic_shapes: Any = None,
+    training: TrainingMode = TrainingMode.EVAL,
+    **options: Any,
+) -> ONNXProgram | None:
+    """Write a model as an ONNX file.
 
     Args:
         model: the module
-        args: an example of its inputs
-        f: the file
-        options: those of `torch.onnx.export`
+        args: an example of its inputs: a tensor, or a tuple of arguments
+        f: the file, by its path or open for writing; None writes none
+        kwargs: arguments by name
+        input_names: what the file calls the inputs; by default as `forward` does
+        output_names: what it calls the outputs
+        opset_version: which version of ONNX's operators; 18 unless told otherwise
+        dynamo: whether the model is returned, as an `ONNXProgram`
+        dynamic_axes: which dimensions may change: {"input": {0: "batch"}}
+        dynamic_shapes: the same, in the form of the arguments: {"x": {0: "batch"}}
+        training: the mode to export in; by default without dropout and the like
+        options: others of PyTorch's, which are about its exporter
 
     Example:
-        >>> clew.onnx.export(nn.Linear(2, 1), clew.ones(1, 2), "model.onnx")
-        Traceback (most recent call last):
-        ...
-        torch.onnx.OnnxExporterError: torch.onnx.export: clew does not write ONNX files...
+        >>> program = clew.onnx.export(
+        ...     nn.Linear(2, 1), clew.ones(1, 2), dynamic_axes={"input": {0: "batch"}}
+        ... )  # doctest: +SKIP
+        >>> program.save("model.onnx")  # doctest: +SKIP
     """
-    raise OnnxExporterError(
-        "torch.onnx.export: clew does not write ONNX files.\n"
-        "  Save the weights, torch.save(model.state_dict(), path), and export with PyTorch, "
-        "which reads them." + errors.at_user_line()
-    )
+    warn_ignored(options)
+    given = tuple(args) if isinstance(args, (tuple, list)) else (args,)
+    if given and isinstance(given[-1], dict) and kwargs is None and not dynamo:
+        given, kwargs = given[:-1], given[-1]
+    named = dict(kwargs or {})
+    names = default_names(model, given, named, input_names)
+    wanted = from_dynamic_axes(dynamic_axes, names)
+    wanted |= from_dynamic_shapes(dynamic_shapes, model, given, named)
+    modes = {each: each.training for each in model.modules()} if hasattr(model, "modules") else {}
+    if training is not TrainingMode.PRESERVE and hasattr(model, "train"):
+        model.train(training is TrainingMode.TRAINING)
+    _exporting.append(model)
+    try:
+        made = exported(model, given, named, wanted, names, output_names, opset_version)
+    finally:
+        _exporting.pop()
+        for each, mode in modes.items():
+            each.training = mode
+    program = ONNXProgram(made)
+    if f is not None:
+        program.save(f)
+    return program if dynamo else None
 
 
 def is_in_onnx_export() -> bool:
-    """False: nothing is exported.
+    """Whether an export runs the model right now.
 
     Example:
         >>> clew.onnx.is_in_onnx_export()
         False
     """
-    return False
+    return bool(_exporting)
 
 
 def register_custom_op_symbolic(
     symbolic_name: str, symbolic_fn: Callable[..., Any], opset_version: int
 ) -> None:
-    """Accepted: no export will ask for it.
+    """Accepted: operations are written by clew's own table.
 
     Args:
         symbolic_name: the operator, "domain::name"

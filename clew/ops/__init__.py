@@ -6,9 +6,11 @@ and any other name is a library that a program defines (`clew.library`).
 
 import importlib
 import importlib.util
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew import errors
+from clew.ops import meta_rules, nested_methods, sparse_methods
 from clew.ops.create import (
     constants,
     from_data,
@@ -20,6 +22,7 @@ from clew.ops.create import (
     sampling,
 )
 from clew.ops.index import (
+    compressed,
     gather_scatter,
     getitem,
     index_put,
@@ -36,6 +39,7 @@ from clew.ops.linalg import (
     determinants,
     einsum,
     householder,
+    integer,
     inverse,
     ldl,
     lobpcg,
@@ -89,6 +93,7 @@ from clew.ops.pointwise import (
     logic,
     orthogonal_polynomials,
     powers,
+    relu,
     rounding,
     special,
     transcendental,
@@ -100,6 +105,7 @@ from clew.ops.reduce import (
     hashing,
     histogramdd,
     histograms,
+    logsumexp,
     norms,
     prod,
     quantiles,
@@ -152,6 +158,7 @@ __all__ = [
     "combining",
     "comparison",
     "complex",
+    "compressed",
     "constants",
     "conversion",
     "convolution",
@@ -182,6 +189,7 @@ __all__ = [
     "histogramdd",
     "histograms",
     "householder",
+    "integer",
     "implicit_reparameterization",
     "index_put",
     "index_select",
@@ -194,6 +202,7 @@ __all__ = [
     "leaky",
     "legacy_constructors",
     "linear",
+    "logsumexp",
     "lobpcg",
     "logic",
     "lowrank",
@@ -204,6 +213,7 @@ __all__ = [
     "matrix_functions",
     "matrix_norms",
     "max_pooling",
+    "meta_rules",
     "multihead_attention",
     "native",
     "norms",
@@ -213,6 +223,7 @@ __all__ = [
     "piecewise",
     "power_pooling",
     "powers",
+    "relu",
     "prod",
     "products",
     "qr",
@@ -237,6 +248,8 @@ __all__ = [
     "softmax",
     "solve",
     "sorting",
+    "nested_methods",
+    "sparse_methods",
     "special",
     "splitting",
     "squeezing",
@@ -271,7 +284,15 @@ def __getattr__(name: str) -> Any:
 
 
 def load_library(path: Any) -> None:
-    """Raises: compiled operations of PyTorch cannot be loaded."""
+    """Raises: compiled operations of PyTorch cannot be loaded.
+
+    torchaudio's is passed over: its functions in Python do without it. What it is asked when it is
+    imported has an answer: it was built for no GPU, and cannot align. Its operations raise when
+    they are called.
+    """
+    if Path(path).name.partition(".")[0] in ("_torchaudio", "libtorchaudio"):
+        importlib.import_module(f"{__name__}.namespaces").answer_torchaudio()
+        return
     raise OSError(
         f"torch.ops.load_library: {path} is compiled for PyTorch's binary interface, which clew "
         "does not have" + errors.at_user_line()

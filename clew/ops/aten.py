@@ -1,8 +1,8 @@
 """`torch.ops.aten`: clew's operations by PyTorch's internal names, to call and to compare.
 
-clew has one `Op` where PyTorch has overloads, so that all overloads of an operation are one name:
-`aten.mul.Tensor` is `aten.mul.Scalar`. Operations that clew does not have get names, too: programs
-list those of other devices. Calling such a name raises.
+clew has one `Op` where PyTorch has overloads, so that all overloads of an operation are equal:
+`aten.mul.Tensor == aten.mul.Scalar`. They differ in their text only. Operations that clew does not
+have get names, too: programs list those of other devices. Calling such a name raises.
 """
 
 from __future__ import annotations
@@ -18,12 +18,24 @@ from clew.ops.aten_signatures import SIGNATURES
 from clew.ops.namespaces import OpOverload, OpOverloadPacket
 
 
+class AtenOverload(OpOverload):
+    """One overload of an operation, equal to all others of it."""
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, AtenOverload):
+            return self._overloadpacket is other._overloadpacket
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._overloadpacket)
+
+
 class AtenPacket(OpOverloadPacket):
-    """`aten.mul`, all of whose overloads are one."""
+    """`aten.mul`, all of whose overloads are equal."""
 
     def __init__(self, name: str) -> None:
         super().__init__("aten", name)
-        self.default = self._overloads["default"] = OpOverload(self, "default", self._run)
+        self.default = self._overloads["default"] = AtenOverload(self, "default", self._run)
 
     def _run(self, /, *args: Any, **kwargs: Any) -> Any:
         return self._function(*args, **kwargs)
@@ -45,7 +57,9 @@ class AtenPacket(OpOverloadPacket):
     def __getattr__(self, overload: str) -> OpOverload:
         if overload.startswith("_"):
             raise AttributeError(f"'OpOverloadPacket' object has no attribute '{overload}'")
-        return self.default
+        known = self._overloads.get(overload)
+        made = AtenOverload(self, overload, self._run) if known is None else known
+        return self._overloads.setdefault(overload, made)
 
     def __reduce__(self) -> Any:
         return packet, (self._opname,)

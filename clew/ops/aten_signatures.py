@@ -15,16 +15,18 @@ from clew.backend import dtypes
 from clew.core.public import FUNCTIONS
 from clew.core.tensor import Tensor
 from clew.ops.nn.activation.gated import gelu, glu, mish, silu
-from clew.ops.nn.activation.leaky import leaky_relu
+from clew.ops.nn.activation.leaky import leaky_relu, leaky_relu_
 from clew.ops.nn.activation.piecewise import (
     hardshrink,
     hardsigmoid,
     hardswish,
     hardtanh,
+    hardtanh_,
+    relu6,
     softshrink,
     threshold,
 )
-from clew.ops.nn.activation.unary import elu, logsigmoid, softplus
+from clew.ops.nn.activation.unary import elu, elu_, logsigmoid, softplus
 from clew.ops.nn.attention import scaled_dot_product_attention
 from clew.ops.nn.average_pooling import (
     adaptive_avg_pool2d,
@@ -32,8 +34,9 @@ from clew.ops.nn.average_pooling import (
     avg_pool2d,
     avg_pool3d,
 )
-from clew.ops.nn.embedding import embedding
+from clew.ops.nn.embedding import embedding, one_hot
 from clew.ops.nn.interpolate import RESIZING, interpolate
+from clew.ops.nn.linear import linear
 from clew.ops.nn.loss.classification import cross_entropy, nll_loss
 from clew.ops.nn.loss.elementwise import huber_loss, l1_loss, mse_loss, smooth_l1_loss
 from clew.ops.nn.loss.likelihood import binary_cross_entropy, binary_cross_entropy_with_logits
@@ -49,16 +52,22 @@ SIGNATURES: dict[str, Callable[..., Any]] = {
     "adaptive_avg_pool2d": adaptive_avg_pool2d,
     "adaptive_avg_pool3d": adaptive_avg_pool3d,
     "elu": elu,
+    "elu_": elu_,
     "gelu": gelu,
     "glu": glu,
     "hardshrink": hardshrink,
     "hardsigmoid": hardsigmoid,
     "hardswish": hardswish,
     "hardtanh": hardtanh,
+    "hardtanh_": hardtanh_,
     "leaky_relu": leaky_relu,
+    "leaky_relu_": leaky_relu_,
+    "linear": linear,
     "log_sigmoid": logsigmoid,
     "mish": mish,
+    "one_hot": one_hot,
     "pad": pad,
+    "relu6": relu6,
     "scaled_dot_product_attention": scaled_dot_product_attention,
     "silu": silu,
     "softplus": softplus,
@@ -108,6 +117,11 @@ def expand(self: Tensor, size: Sequence[int], *, implicit: bool = False) -> Tens
 
 
 @_named
+def sym_size(self: Tensor, dim: int) -> int:
+    return self.shape[dim]
+
+
+@_named
 def alias(self: Tensor) -> Tensor:
     return self.view_as(self)
 
@@ -115,6 +129,11 @@ def alias(self: Tensor) -> Tensor:
 @_named
 def lift_fresh(self: Tensor) -> Tensor:
     return self
+
+
+@_named
+def lift_fresh_copy(self: Tensor) -> Tensor:
+    return self.clone()
 
 
 @_named
@@ -312,6 +331,8 @@ def _upsample_bilinear2d_aa(
         scales = (scales_h if scales is None else scales, scales_w)
     if output_size is None:
         output_size = [int(n * each) for n, each in zip(input.shape[2:], scales)]
+    if input.dtype not in (dtypes.float32, dtypes.float64, dtypes.uint8):
+        raise errors.no_kernel("compute_index_ranges_weights", input.dtype)
     result: Tensor = RESIZING["bilinear", 2, True](
         input, size=tuple(output_size), mode="bilinear", align_corners=align_corners,
         scales=None if scales is None else tuple(scales), antialias=True,

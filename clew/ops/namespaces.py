@@ -19,7 +19,7 @@ class OpOverload:
     def __init__(
         self, packet: OpOverloadPacket, overload: str, call: Callable[..., Any], schema: Any = None
     ) -> None:
-        self._packet = packet
+        self._overloadpacket = packet
         self._overload = overload
         self._call = call
         if schema is not None:
@@ -41,16 +41,16 @@ class OpOverload:
     @property
     def namespace(self) -> str:
         """The library: `aten` for clew's own operations."""
-        return self._packet._namespace
+        return self._overloadpacket._namespace
 
     @property
     def overloadpacket(self) -> OpOverloadPacket:
         """All overloads of this name."""
-        return self._packet
+        return self._overloadpacket
 
     @property
     def _opname(self) -> str:
-        return self._packet._opname
+        return self._overloadpacket._opname
 
     @property
     def _overloadname(self) -> str:
@@ -61,13 +61,13 @@ class OpOverload:
         return self._name
 
     def __str__(self) -> str:
-        return f"{self._packet._namespace}.{self.__name__}"
+        return f"{self._overloadpacket._namespace}.{self.__name__}"
 
     def __repr__(self) -> str:
-        return f"<OpOverload(op='{self._packet}', overload='{self._overload}')>"
+        return f"<OpOverload(op='{self._overloadpacket}', overload='{self._overload}')>"
 
     def __reduce__(self) -> Any:
-        return getattr, (self._packet, self._overload)
+        return getattr, (self._overloadpacket, self._overload)
 
     def __deepcopy__(self, memo: Any) -> OpOverload:
         return self
@@ -85,8 +85,9 @@ class OpOverloadPacket:
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         overloads = list(self._overloads.values())
         for overload in overloads[:-1]:
-            # The first one whose schema takes the arguments runs.
-            if overload._schema.accepts(args, kwargs):
+            # The first one whose schema, if it has one, takes the arguments runs.
+            schema = getattr(overload, "_schema", None)
+            if schema is None or schema.accepts(args, kwargs):
                 return overload(*args, **kwargs)
         return overloads[-1](*args, **kwargs)
 
@@ -100,9 +101,9 @@ class OpOverloadPacket:
         return list(self._overloads)
 
     def __getattr__(self, overload: str) -> OpOverload:
-        if overload.startswith("_"):
+        found = self.__dict__.get("_overloads", {}).get(overload)
+        if found is None and overload.startswith("_"):
             raise AttributeError(f"'OpOverloadPacket' object has no attribute '{overload}'")
-        found = self._overloads.get(overload)
         if found is None:
             raise AttributeError(
                 f"The underlying op of '{self}' has no overload name '{overload}'"
@@ -170,3 +171,10 @@ def find_packet(library: str, name: str) -> OpOverloadPacket:
     """The overloads of a qualified name; an AttributeError if there is none."""
     found: OpOverloadPacket = getattr(namespace(library), name)
     return found
+
+
+def answer_torchaudio() -> None:
+    """What torchaudio asks its compiled part when it is imported: the GPU's version, alignment."""
+    for name, value in (("cuda_version", None), ("is_align_available", False)):
+        packet = namespace("_torchaudio").packet(name)
+        packet._overloads["default"] = OpOverload(packet, "default", lambda value=value: value)

@@ -36,8 +36,7 @@ def _KERNEL(
     return param + delta * scale, square, steps_square * rho + delta * delta * rate
 
 
-def _numbers(state: State, options: Options) -> tuple[float, ...]:
-    count_step(state)
+def _numbers(step: float, options: Options) -> tuple[float, ...]:
     rho = options["rho"]
     return options["weight_decay"], rho, 1 - rho, options["eps"], -options["lr"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from clew import errors
 from clew.core.tensor import Tensor
 from clew.kernels.compiled.foreach import foreach_kernel
 from clew.ops.create.constants import full_like
@@ -23,6 +24,7 @@ from clew.optim.parameterwise import (
     root_plus,
     scalar,
     update_all,
+    with_values,
 )
 
 
@@ -33,8 +35,8 @@ def _KERNEL(param: Any, grad: Any, total: Any, decay: Any, eps: Any, scale: Any)
     return param + grad / (total.sqrt() + eps) * scale, total
 
 
-def _numbers(state: State, options: Options) -> tuple[float, ...]:
-    rate = options["lr"] / (1 + (count_step(state) - 1) * options["lr_decay"])
+def _numbers(step: float, options: Options) -> tuple[float, ...]:
+    rate = options["lr"] / (1 + (step - 1) * options["lr_decay"])
     return options["weight_decay"], options["eps"], -rate
 
 
@@ -65,6 +67,7 @@ class Adagrad(ParameterwiseOptimizer):
     """
 
     _fused = (Fused(_KERNEL, ("sum",), _numbers),)
+    _takes_sparse = True
 
     def __init__(
         self,
@@ -116,10 +119,26 @@ class Adagrad(ParameterwiseOptimizer):
     def _update(param: Tensor, grad: Tensor, state: State, options: Options) -> None:
         total = state["sum"]
         step = count_step(state)
+        if grad._is_unstrided:
+            check_no_decay(options["weight_decay"])
+            values = grad.values()
+            total.add_(with_values(grad, values * values))
+            root = total.sparse_mask(grad).values().sqrt_().add_(options["eps"])
+            rate = options["lr"] / (1 + (step - 1) * options["lr_decay"])
+            param.add_(with_values(grad, values / root * -rate))
+            return
         grad = decayed(param, grad, options["weight_decay"])
         total.add_(grad * grad)
         root = root_plus(total, options["eps"])
         add_quotient(param, grad, root, -(options["lr"] / (1 + (step - 1) * options["lr_decay"])))
+
+
+def check_no_decay(weight_decay: float) -> None:
+    """A penalty on all elements is no sparse gradient."""
+    if weight_decay:
+        raise RuntimeError(
+            "weight_decay option is not compatible with sparse gradients" + errors.at_user_line()
+        )
 
 
 def adagrad(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from clew.core.tensor import Tensor
@@ -52,13 +51,6 @@ def _numbers(step: float, options: Options) -> tuple[float, ...]:
     return *moments.numbers(options), options["eps"] * missing, scale
 
 
-def _numbers_unless(amsgrad: bool) -> Callable[[State, Options], tuple[float, ...] | None]:
-    """None where the other kernel is meant: a group's option may change between steps."""
-    return lambda state, options: (
-        None if bool(options["amsgrad"]) is amsgrad else _numbers(count_step(state), options)
-    )
-
-
 class Adam(ParameterwiseOptimizer):
     """Steps along the mean gradient, each element in units of its root mean square.
 
@@ -88,13 +80,15 @@ class Adam(ParameterwiseOptimizer):
         tensor([   0.9000, -199.9000])
     """
 
+    _sparse_advice = ", please consider SparseAdam instead"
+    # Which is meant may change between steps, with the option of a group.
     _fused = (
-        Fused(_KERNEL, moments.REMEMBERED, _numbers_unless(amsgrad=True), _numbers),
+        Fused(_KERNEL, moments.REMEMBERED, _numbers, fits=lambda options: not options["amsgrad"]),
         Fused(
             _AMSGRAD_KERNEL,
             (*moments.REMEMBERED, "max_exp_avg_sq"),
-            _numbers_unless(amsgrad=False),
             _numbers,
+            fits=lambda options: bool(options["amsgrad"]),
         ),
     )
 
@@ -117,11 +111,12 @@ class Adam(ParameterwiseOptimizer):
         _refuse_tensors_with_foreach(lr, betas, bool(foreach) and not capturable)
         moments.check_options(lr, betas, eps, weight_decay)
         check(
-            isinstance(betas[0], Tensor) == isinstance(betas[1], Tensor),
+            all(isinstance(beta, float) for beta in betas)
+            or all(isinstance(beta, Tensor) for beta in betas),
             "betas must be either both floats or both Tensors",
         )
         defaults = {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
+            "lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay,
             "amsgrad": amsgrad, "maximize": maximize, "foreach": foreach, "capturable": capturable,
             "differentiable": differentiable, "fused": fused,
             "decoupled_weight_decay": decoupled_weight_decay,

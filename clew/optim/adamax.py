@@ -36,9 +36,9 @@ def _KERNEL(
     return param + mean / highest * scale, mean, highest
 
 
-def _numbers(state: State, options: Options) -> tuple[float, ...]:
+def _numbers(step: float, options: Options) -> tuple[float, ...]:
     beta1, beta2 = options["betas"]
-    scale = -options["lr"] / (1 - beta1 ** count_step(state))
+    scale = -options["lr"] / (1 - beta1**step)
     return options["weight_decay"], 1 - beta1, beta2, options["eps"], scale
 
 

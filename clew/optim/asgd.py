@@ -75,7 +75,8 @@ class ASGD(ParameterwiseOptimizer):
         tensor([ 0.5120, -1.0240])
     """
 
-    _fused = (Fused(_KERNEL, ("ax",), _numbers),)
+    _captured = "params, mus, etas, and state_steps"
+    _fused = (Fused(_KERNEL, ("ax",), of_state=_numbers),)
 
     def __init__(
         self,

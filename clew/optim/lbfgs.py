@@ -10,7 +10,7 @@ from clew.autograd.mode import enable_grad, no_grad
 from clew.core.tensor import Tensor
 from clew.ops.pointwise.complex import view_as_real
 from clew.ops.shape.joining import cat
-from clew.optim.line_search import Point, strong_wolfe
+from clew.optim.line_search import Point, cubic_minimum, strong_wolfe
 from clew.optim.optimizer import Optimizer, ParamsT
 from clew.optim.parameterwise import Number, State, check, check_lr
 
@@ -94,6 +94,11 @@ class LBFGS(Optimizer):
     @no_grad()
     def step(self, closure: Callable[[], Any]) -> Any:
         """Up to `max_iter` iterations; gives the loss that `closure` computed first."""
+        count = len(self.param_groups)
+        if count != 1:
+            raise AssertionError(
+                f"Expected exactly one param_group, but got {count}" + errors.at_user_line()
+            )
         closure = enable_grad()(closure)
         options = self.param_groups[0]
         state = self.state[self._params[0]]
@@ -210,3 +215,37 @@ class LBFGS(Optimizer):
 
 def _flat(tensor: Tensor) -> Tensor:
     return (view_as_real(tensor) if tensor.is_complex() else tensor).reshape(-1)
+
+
+def _strong_wolfe(
+    obj_func: Any, x: Any, t: Any, d: Tensor, f: Any, g: Tensor, gtd: Any,
+    c1: float = 1e-4, c2: float = 0.9, tolerance_change: float = 1e-9, max_ls: int = 25,
+) -> tuple[float, Tensor, float, int]:  # fmt: skip
+    """The line search in the form in which packages call it.
+
+    `obj_func(x, t, d)` gives the loss and the gradient at a distance `t` from `x` along `d`; `f`,
+    `g` and `gtd` are the loss, the gradient and the slope at the start. Returned are the loss, the
+    gradient and the distance that were found, and how often the function was called.
+    """
+
+    def evaluate(distance: float) -> Point:
+        loss, grad = obj_func(x, distance, d)
+        return Point(distance, float(loss), grad, float(grad.dot(d)))
+
+    start = Point(0.0, float(f), g, float(gtd))
+    longest = float(d.abs().max())
+    point, used = strong_wolfe(evaluate, start, float(t), longest, c1, c2, tolerance_change, max_ls)
+    return point.loss, point.grad, point.t, used
+
+
+def _cubic_interpolate(
+    x1: Any, f1: Any, g1: Any, x2: Any, f2: Any, g2: Any, bounds: tuple[Any, Any] | None = None
+) -> Any:
+    """The minimum of the cubic through two places, in the form in which packages call it.
+
+    `x1` and `x2` are places, `f1` and `f2` the losses there, `g1` and `g2` the slopes; without
+    `bounds` the minimum is kept between the places.
+    """
+    unknown: Any = None
+    one, two = Point(x1, f1, unknown, g1), Point(x2, f2, unknown, g2)
+    return cubic_minimum(one, two, bounds or (min(x1, x2), max(x1, x2)))

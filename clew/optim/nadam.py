@@ -76,7 +76,8 @@ class NAdam(ParameterwiseOptimizer):
         tensor([ 0.8944, -1.8944])
     """
 
-    _fused = (Fused(_KERNEL, moments.REMEMBERED, _numbers),)
+    _captured = "params, mu_products and state_steps"
+    _fused = (Fused(_KERNEL, moments.REMEMBERED, of_state=_numbers),)
 
     def __init__(
         self,

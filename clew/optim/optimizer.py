@@ -279,7 +279,7 @@ class Optimizer:
         if self.defaults.get("differentiable") or param.is_leaf or param.retains_grad:
             return
         node = param.grad_fn
-        made = f"made by {node.name()} at {describe(node._where)}" if node else "not a leaf"
+        made = f"made by {node._name()} at {describe(node._where)}" if node else "not a leaf"
         raise ValueError(
             f"can't optimize a non-leaf Tensor: this one, of shape {errors.shape_list(param.shape)}"
             f", was {made}, and its gradient is not kept. Optimize the tensor that it was made "
@@ -452,3 +452,15 @@ def _loaded(group: dict[str, Any], saved: dict[str, Any]) -> dict[str, Any]:
     if "param_names" in group:
         saved.setdefault("param_names", group["param_names"])
     return saved
+
+
+def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
+    """The devices whose steps PyTorch can capture in a graph: none that clew has."""
+    return ["cuda", "xpu", "hpu"]
+
+
+def _default_to_fused_or_foreach(
+    params: list[Tensor], differentiable: bool, use_fused: bool = False
+) -> tuple[bool, bool]:
+    """Whether a step is by fused kernels, and whether over lists: there is one way, so neither."""
+    return False, False

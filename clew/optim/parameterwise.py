@@ -31,28 +31,47 @@ class Fused:
     """An optimizer's update as one compiled kernel, which changes many parameters in one call.
 
     The kernel takes the parameter, the gradient, what is remembered, and numbers; it gives the new
-    parameter and the new memories. `numbers` computes the numbers, or says None where the options
-    ask for more than the kernel does. Where they follow from the number of the step and the options
-    alone, `of_step` computes them, too.
+    parameter and the new memories. `of_step` computes the numbers from that of the step, which is
+    counted in the state unless `counts` is False, and the options. `fits` says whether the options
+    are for this kernel. Numbers that need more of the state are computed by `of_state`.
     """
 
     def __init__(
         self,
         kernel: ForeachKernel,
         remembered: tuple[str, ...],
-        numbers: Callable[[State, Options], tuple[float, ...] | None],
         of_step: Callable[[float, Options], tuple[float, ...]] | None = None,
+        *,
+        fits: Callable[[Options], bool] | None = None,
+        counts: bool = True,
+        of_state: Callable[[State, Options], tuple[float, ...]] | None = None,
     ) -> None:
         self.kernel = kernel
         self.remembered = remembered
-        self.numbers = numbers
         self.of_step = of_step
+        self.fits = fits
+        self.counts = counts
+        self.of_state = of_state
+
+    def numbers(self, state: State, options: Options) -> tuple[float, ...] | None:
+        """The numbers of one parameter's step, which is counted; None if the kernel is not for it.
+
+        Where the options are not for it, nothing is counted.
+        """
+        if self.fits is not None and not self.fits(options):
+            return None
+        if self.of_step is None:
+            assert self.of_state is not None
+            return self.of_state(state, options)
+        return self.of_step(count_step(state) if self.counts else 0.0, options)
 
     def numbers_of(self, states: list[State], options: Options) -> list[tuple[float, ...]]:
         """The numbers of some parameters, where the options are known to be for the kernel."""
         if self.of_step is None:
-            numbers = [self.numbers(state, options) for state in states]
-            return [each for each in numbers if each is not None]
+            assert self.of_state is not None
+            return [self.of_state(state, options) for state in states]
+        if not self.counts:
+            return [self.of_step(0.0, options)] * len(states)
         made: dict[float, tuple[float, ...]] = {}
         found = []
         for step in map(count_step, states):
@@ -67,7 +86,7 @@ class Fused:
         """Put the update among those that are to be done, if the kernel can; False if not."""
         array = param._array
         dtype, shape = array.dtype, array.shape
-        if dtype not in TYPES or options.get("differentiable"):
+        if dtype not in TYPES or options.get("differentiable") or not array.flags.writeable:
             return False
         memories: list[Any] = [state.get(name) for name in self.remembered]
         for memory in memories:
@@ -128,6 +147,13 @@ class ParameterwiseOptimizer(Optimizer):
     # What the last step was, for the next one.
     _plan: StepPlan | None = None
 
+    # Whether `_update` takes sparse gradients, and what to do where it does not.
+    _takes_sparse = False
+    _sparse_advice = ""
+
+    # What an error calls the tensors that a graph would capture.
+    _captured = "params and state_steps"
+
     # Formulas with squares or signs act on real and imaginary parts one by one.
     _complex_as_real = True
 
@@ -148,6 +174,29 @@ class ParameterwiseOptimizer(Optimizer):
         if plan is not None and plan.run(self, writer, user_where()):
             return None
         return self._step(closure)
+
+    def _sparse_gradient(self, grad: Tensor) -> Tensor:
+        """A sparse gradient with every index once; most optimizers refuse it."""
+        if not self._takes_sparse:
+            raise RuntimeError(
+                f"{type(self).__name__} does not support sparse gradients{self._sparse_advice}"
+                + errors.at_user_line()
+            )
+        merged: Tensor = grad.coalesce()
+        return merged
+
+    def _step_of_values(self, param: Tensor, grad: Tensor, options: Options) -> None:
+        """The update of a nested parameter: of its values, as of any others."""
+        values, of_values = param._parts[0], grad._parts[0]
+        state = self.state.get(param)
+        if not state:
+            state = self._initial_state(values, of_values, options)
+            if state:
+                self.state[param] = state
+        type(self)._update(
+            values, -of_values if options.get("maximize") else of_values, state, options
+        )
+        param._storage.bump("optimizer", None)
 
     def _is_scaled(self) -> bool:
         """Whether a GradScaler has left its numbers for a fused step."""
@@ -174,6 +223,11 @@ class ParameterwiseOptimizer(Optimizer):
                     grad = param.grad
                     if grad is None:
                         continue
+                    if grad._is_unstrided:
+                        if grad.is_nested:
+                            self._step_of_values(param, grad, options)
+                            continue
+                        grad = self._sparse_gradient(grad)
                     # Looked up without making an entry: plain SGD remembers nothing.
                     state = states.get(param)
                     if not state:
@@ -228,6 +282,11 @@ def update_one(
 
     Gives the kernel that alone does it, if one does.
     """
+    if options.get("capturable"):
+        raise AssertionError(
+            f"If capturable=True, {kind._captured} must be on supported devices. There is no "
+            "graph to capture on a CPU: leave capturable out." + errors.at_user_line()
+        )
     if options.get("maximize"):
         grad = -grad
     if options.get("differentiable"):
@@ -237,7 +296,7 @@ def update_one(
         real_state = {k: _as_real(v) for k, v in state.items()}
         kind._update(view_as_real(param), view_as_real(grad), real_state, options)
         return None
-    for fused in kind._fused:
+    for fused in () if grad._is_unstrided else kind._fused:
         if fused.plan(param, grad, state, options, updates):
             return None if options.get("maximize") else fused
     kind._update(param, grad, state, options)
@@ -250,11 +309,6 @@ def _as_real(value: Any) -> Any:
 
 def plain_options(group: Options) -> Options:
     """A group's options with numbers in place of Tensors, unless they are differentiated."""
-    if group.get("capturable"):
-        raise AssertionError(
-            "If capturable=True, params and state_steps must be on supported devices. There is no "
-            "graph to capture on a CPU: leave capturable out." + errors.at_user_line()
-        )
     if group.get("differentiable"):
         if group.get("foreach"):
             raise AssertionError(
@@ -278,6 +332,13 @@ def scalar(value: float, fused: bool | None = None) -> Tensor:
     """A number as state keeps it: a float64 only where that is the default."""
     wide = not fused and dtypes.get_default_dtype() is dtypes.float64
     return scalar_tensor(value, dtype=dtypes.float64 if wide else dtypes.float32)
+
+
+def with_values(places: Tensor, values: Tensor) -> Tensor:
+    """A sparse tensor with other values at the same places."""
+    from clew.ops.sparse.construction import sparse_coo_tensor
+
+    return sparse_coo_tensor(places.indices(), values, places.shape, is_coalesced=True)
 
 
 def count_step(state: State) -> float:

@@ -48,8 +48,8 @@ def _step_size(step: float, options: Options) -> tuple[Any, bool]:
     return size * (missing * spread) ** 0.5, True
 
 
-def _numbers(state: State, options: Options) -> tuple[float, ...]:
-    scale, is_trusted = _step_size(count_step(state), options)
+def _numbers(step: float, options: Options) -> tuple[float, ...]:
+    scale, is_trusted = _step_size(step, options)
     return *moments.numbers(options), options["eps"], float(is_trusted), scale
 
 

@@ -78,19 +78,20 @@ def _BOTH_KERNEL(
     return param + buffer * scale, square, mean, buffer
 
 
+def _numbers(step: float, options: Options) -> tuple[float, ...]:
+    alpha, decay, eps = options["alpha"], options["weight_decay"], options["eps"]
+    return decay, alpha, 1 - alpha, eps, options["momentum"], -options["lr"]
+
+
 def _kernel_for(kernel: Any, *remembered: str) -> Fused:
     """A kernel for the options that go with what it remembers."""
     centered, with_momentum = "grad_avg" in remembered, "momentum_buffer" in remembered
 
-    def numbers(state: State, options: Options) -> tuple[float, ...] | None:
-        alpha, momentum = options["alpha"], options["momentum"]
-        if bool(options["centered"]) is not centered or (momentum > 0) is not with_momentum:
-            return None
-        count_step(state)
-        decay, eps = options["weight_decay"], options["eps"]
-        return decay, alpha, 1 - alpha, eps, momentum, -options["lr"]
+    def fits(options: Options) -> bool:
+        has_momentum = options["momentum"] > 0
+        return bool(options["centered"]) is centered and has_momentum is with_momentum
 
-    return Fused(kernel, ("square_avg", *remembered), numbers)
+    return Fused(kernel, ("square_avg", *remembered), _numbers, fits=fits)
 
 
 class RMSprop(ParameterwiseOptimizer):

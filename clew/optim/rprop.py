@@ -36,8 +36,7 @@ def _KERNEL(
     return param - sign * size, grad, size
 
 
-def _numbers(state: State, options: Options) -> tuple[float, ...]:
-    count_step(state)
+def _numbers(step: float, options: Options) -> tuple[float, ...]:
     return *options["etas"], *options["step_sizes"]
 
 

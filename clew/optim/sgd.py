@@ -28,8 +28,12 @@ def _PLAIN_KERNEL(param: Any, grad: Any, decay: Any, scale: Any) -> Any:
     return param + (grad + param * decay) * scale
 
 
-def _plain_numbers(state: State, options: Options) -> tuple[float, ...] | None:
-    return None if options["momentum"] else (options["weight_decay"], -options["lr"])
+def _plain_numbers(step: float, options: Options) -> tuple[float, ...]:
+    return options["weight_decay"], -options["lr"]
+
+
+def _is_plain(options: Options) -> bool:
+    return not options["momentum"]
 
 
 @foreach_kernel("sgd_momentum", arrays=3, scalars=5)
@@ -44,7 +48,7 @@ def _KERNEL(
     return param + direction * scale, buffer
 
 
-def _numbers(state: State, options: Options) -> tuple[float, ...]:
+def _numbers(step: float, options: Options) -> tuple[float, ...]:
     rate, ahead = 1 - options["dampening"], float(options["nesterov"])
     return options["weight_decay"], options["momentum"], rate, ahead, -options["lr"]
 
@@ -79,9 +83,10 @@ class SGD(ParameterwiseOptimizer):
     """
 
     _complex_as_real = False
+    _takes_sparse = True
     _fused = (
-        Fused(_KERNEL, ("momentum_buffer",), _numbers),
-        Fused(_PLAIN_KERNEL, (), _plain_numbers),
+        Fused(_KERNEL, ("momentum_buffer",), _numbers, counts=False),
+        Fused(_PLAIN_KERNEL, (), _plain_numbers, fits=_is_plain, counts=False),
     )
 
     def __init__(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from clew import errors
 from clew.core.tensor import Tensor
+from clew.ops.create.constants import zeros_like
 from clew.optim.optimizer import ParamsT
 from clew.optim.parameterwise import (
     Number,
@@ -13,11 +14,12 @@ from clew.optim.parameterwise import (
     check,
     check_betas,
     check_lr,
+    with_values,
 )
 
 
 class SparseAdam(ParameterwiseOptimizer):
-    """Takes sparse gradients only. All gradients in clew are dense, so each step refuses them.
+    """Adam that changes only what a sparse gradient lists, and only there its running means.
 
     Args:
         params: the parameters, or dicts of parameters with options of their own (groups)
@@ -27,14 +29,18 @@ class SparseAdam(ParameterwiseOptimizer):
         maximize: go up the gradient instead of down
 
     Example:
-        >>> w = nn.Parameter(clew.ones(2))
-        >>> optimizer = optim.SparseAdam([w])
-        >>> w.sum().backward()
+        >>> table = nn.Embedding(3, 2, sparse=True)
+        >>> before = table.weight.detach().clone()
+        >>> optimizer = optim.SparseAdam(table.parameters(), lr=0.1)
+        >>> table(clew.tensor([1])).sum().backward()
         >>> optimizer.step()
-        Traceback (most recent call last):
-        ...
-        RuntimeError: SparseAdam does not support dense gradients, ...
+        >>> (before - table.weight.detach()).round(decimals=4)
+        tensor([[0.0000, 0.0000],
+                [0.1000, 0.1000],
+                [0.0000, 0.0000]])
     """
+
+    _takes_sparse = True
 
     def __init__(
         self,
@@ -48,10 +54,45 @@ class SparseAdam(ParameterwiseOptimizer):
         check(eps > 0, "Invalid epsilon value: {}", eps)
         check_betas(betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
+        sparse = [
+            [place, number]
+            for place, group in enumerate(self.param_groups)
+            for number, param in enumerate(group["params"])
+            if param._is_unstrided
+        ]
+        if sparse:
+            raise ValueError(
+                f"Sparse params at indices {sparse}: SparseAdam requires dense parameter tensors"
+                + errors.at_user_line()
+            )
 
     @staticmethod
     def _initial_state(param: Tensor, grad: Tensor, options: Options) -> State:
-        raise RuntimeError(
-            "SparseAdam does not support dense gradients, please consider Adam instead"
-            + errors.at_user_line()
-        )
+        if not grad._is_unstrided:
+            raise RuntimeError(
+                "SparseAdam does not support dense gradients, please consider Adam instead"
+                + errors.at_user_line()
+            )
+        return {"step": 0, "exp_avg": zeros_like(param), "exp_avg_sq": zeros_like(param)}
+
+    @staticmethod
+    def _update(param: Tensor, grad: Tensor, state: State, options: Options) -> None:
+        if not grad._is_unstrided:
+            SparseAdam._initial_state(param, grad, options)
+        state["step"] += 1
+        values = grad.values()
+        if not values.numel():
+            return
+        beta1, beta2 = options["betas"]
+        mean, square = state["exp_avg"], state["exp_avg_sq"]
+        old_mean = mean.sparse_mask(grad).values()
+        old_square = square.sparse_mask(grad).values()
+        # What is added to the means, at the places of the gradient.
+        more_mean = (values - old_mean).mul_(1 - beta1)
+        more_square = (values * values - old_square).mul_(1 - beta2)
+        mean.add_(with_values(grad, more_mean))
+        square.add_(with_values(grad, more_square))
+        root = (more_square + old_square).sqrt_().add_(options["eps"])
+        first, second = (1 - beta ** state["step"] for beta in (beta1, beta2))
+        rate = options["lr"] * second**0.5 / first
+        param.add_(with_values(grad, (more_mean + old_mean).div_(root).mul_(-rate)))

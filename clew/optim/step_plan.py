@@ -12,8 +12,9 @@ from itertools import repeat
 from operator import attrgetter, is_, itemgetter
 from typing import TYPE_CHECKING, Any
 
-from clew.core.mirror import MIRRORS
+from clew.core.mirror import MIRRORS, reflect
 from clew.core.tensor import Tensor
+from clew.core.unstrided import NotStrided
 from clew.kernels.compiled.foreach import TYPECODE, TYPES
 from clew.nn.parameter import Parameter
 from clew.source import Place
@@ -26,7 +27,17 @@ _SHAPE, _STRIDES = attrgetter("_array.shape"), attrgetter("_array.strides")
 _SHAPE_OF, _STRIDES_OF, _DTYPE_OF = map(attrgetter, ("shape", "strides", "dtype"))
 
 
-class _GroupPlan:
+# The options that are numbers, which may be others in every step.
+_SCHEDULED = frozenset({"lr", "momentum", "betas", "weight_decay"})
+
+
+def _is_plain(value: Any) -> bool:
+    if type(value) is tuple:
+        return all(type(each) is float for each in value)
+    return type(value) is float
+
+
+class GroupPlan:
     """The updates of one group of parameters, all by one kernel.
 
     What must be as it was is in lists, so that comparing them is a few calls of C.
@@ -67,26 +78,33 @@ class _GroupPlan:
         self.run: Callable[..., None] = self.fused.kernel.compiled(self.dtype)
         return True
 
-    def gradients(self, states: dict[Any, Any]) -> list[Any] | None:
-        """The arrays of all gradients, or None if something is not as it was."""
+    def holds(self, states: dict[Any, Any]) -> bool:
+        """Whether all but the gradients is as it was."""
         params, group = self.params, self.group
         now = group["params"]
         if len(now) != len(params) or not all(map(is_, now, params)):
-            return None
-        if not self._takes_options(group) or not all(
-            map(is_, map(_ARRAY, self.tensors), self.arrays)
-        ):
-            return None
+            return False
+        if not self.take_options() or not all(map(is_, map(_ARRAY, self.tensors), self.arrays)):
+            return False
         if self.memories:
             if not all(map(is_, map(states.get, params), self.states)):
-                return None
+                return False
             for get, found in self.memories:
                 if not all(map(is_, map(get, self.states), found)):
-                    return None
-        grads = list(map(_GRAD, params))
+                    return False
+        return True
+
+    def gradients(self, states: dict[Any, Any]) -> list[Any] | None:
+        """The arrays of all gradients, or None if something is not as it was."""
+        if not self.holds(states):
+            return None
+        grads = list(map(_GRAD, self.params))
         if any(map(is_, grads, repeat(None))):
             return None
-        arrays = list(map(_ARRAY, grads))
+        try:
+            arrays = list(map(_ARRAY, grads))
+        except NotStrided:
+            return None
         if (
             list(map(_SHAPE_OF, arrays)) != self.shapes
             or list(map(_STRIDES_OF, arrays)) != self.strides
@@ -95,17 +113,20 @@ class _GroupPlan:
             return None
         return arrays
 
-    def _takes_options(self, group: Options) -> bool:
-        """Whether the options are as they were, but for the learning rate: schedulers change it."""
+    def take_options(self) -> bool:
+        """Whether the options are as they were, but for the numbers that schedulers change."""
+        group = self.group
         values = [each for name, each in group.items() if name != "params"]
         if values == self.values:
             return True
-        rate = group["lr"]
-        changed = {name for name, each in group.items() if self.seen.get(name, self) is not each}
-        if not changed <= {"lr"} or type(rate) is not float:
+        changed = {n: each for n, each in group.items() if self.seen.get(n, self) is not each}
+        if not changed.keys() <= _SCHEDULED or not all(map(_is_plain, changed.values())):
             return False
-        self.values, self.seen["lr"] = values, rate
-        self.options = {**self.options, "lr": rate}
+        options = {**self.options, **changed}
+        if self.fused.fits is not None and not self.fused.fits(options):
+            return False
+        self.values, self.options = values, options
+        self.seen.update(changed)
         return True
 
     def step(self, gradients: list[Any], writer: str, where: Place | None) -> None:
@@ -122,6 +143,9 @@ class _GroupPlan:
             for number, (gradient, each) in enumerate(zip(gradients, numbers, strict=True)):
                 param, *memories = self.arrays[number::count]
                 fused.kernel([(param, gradient, *memories)], each)
+        if MIRRORS:
+            for written in self.arrays:
+                reflect(written)
         for tensor in self.tensors:
             tensor._storage.bump("optimizer", where)
         for param in self.params:
@@ -132,15 +156,19 @@ class _GroupPlan:
 class StepPlan:
     """The kernel calls of a whole step."""
 
-    def __init__(self, groups: list[_GroupPlan], param_groups: list[Options]) -> None:
+    def __init__(self, groups: list[GroupPlan], param_groups: list[Options]) -> None:
         self.groups = groups
         self.param_groups = list(param_groups)
 
+    def has_groups(self, optimizer: Any) -> bool:
+        """Whether the optimizer still has these groups."""
+        if len(optimizer.param_groups) != len(self.param_groups):
+            return False
+        return all(map(is_, optimizer.param_groups, self.param_groups))
+
     def run(self, optimizer: Any, writer: str, where: Place | None) -> bool:
         """Make the step, if nothing has changed; False, and nothing done, if something has."""
-        if len(optimizer.param_groups) != len(self.param_groups) or MIRRORS:
-            return False
-        if not all(map(is_, optimizer.param_groups, self.param_groups)):
+        if not self.has_groups(optimizer):
             return False
         found = []
         for group in self.groups:
@@ -164,12 +192,12 @@ def planned(
     None where a plan would be another way: several kernels in a group, memory that parameters
     share, gradients of another form.
     """
-    groups: dict[int, _GroupPlan] = {}
+    groups: dict[int, GroupPlan] = {}
     owners: set[int] = set()
     for number, param, state, fused in updated:
         memory = param._array
         owner = id(memory if memory.base is None else memory.base)
-        group = groups.setdefault(number, _GroupPlan(param_groups[number], options[number], fused))
+        group = groups.setdefault(number, GroupPlan(param_groups[number], options[number], fused))
         if owner in owners or group.fused is not fused or type(param) not in (Tensor, Parameter):
             return None
         owners.add(owner)

@@ -7,6 +7,7 @@ from clew.serialization.added import (
     get_safe_globals,
     safe_globals,
 )
+from clew.serialization.container_sources import SourceChangeWarning
 from clew.serialization.loading import Locations as MAP_LOCATION
 from clew.serialization.loading import (
     default_restore_location,
@@ -31,4 +32,5 @@ __all__ = [
     "set_crc32_options", "get_default_load_endianness", "set_default_load_endianness",
     "get_default_mmap_options", "set_default_mmap_options",
     "DEFAULT_PROTOCOL", "MAGIC_NUMBER", "MAP_LOCATION", "PROTOCOL_VERSION",
+    "SourceChangeWarning",
 ]  # fmt: skip

@@ -2,7 +2,8 @@
 
 Three circles. Always: the names from which tensors, state dicts and plain containers are made. With
 `weights_only=False`: also plain data of NumPy and the standard library, and objects of clew's own
-classes, which are made empty and given their state, so that no code of the file's choosing runs.
+classes and of those that the program has loaded, which are made empty and given their state, so
+that no code of the file's choosing runs.
 Everywhere: what the user has named with `add_safe_globals`. All else is refused by name.
 """
 
@@ -42,8 +43,14 @@ ALWAYS: dict[str, Any] = {
     "torch._utils._rebuild_tensor": storages.rebuild_tensor,
     "torch._utils._rebuild_tensor_v2": storages.rebuild_tensor_v2,
     "torch._utils._rebuild_tensor_v3": storages.rebuild_tensor_v3,
+    "torch._utils._rebuild_meta_tensor_no_storage": storages.rebuild_meta_tensor,
     "torch._utils._rebuild_parameter": storages.rebuild_parameter,
     "torch._utils._rebuild_parameter_with_state": storages.rebuild_parameter_with_state,
+    "torch._utils._rebuild_sparse_tensor": storages.rebuild_sparse_tensor,
+    "torch._utils._rebuild_nested_tensor": storages.rebuild_nested_tensor,
+    "torch.nested._internal.nested_tensor._rebuild_njt": storages.rebuild_njt,
+    "torch.nested._internal.nested_tensor.NestedTensor": storages.NestedTensorInFiles,
+    "torch._dynamo.decorators._DimRange": making.DimRange,
     "torch._tensor._rebuild_from_type_v2": making.rebuild_from_type_v2,
     "torch.serialization._get_layout": making.get_layout,
     "torch.Size": Size,
@@ -58,10 +65,6 @@ ALWAYS: dict[str, Any] = {
 }
 _MISSING: dict[str, str] = {
     "torch._utils._rebuild_qtensor": "a quantized tensor",
-    "torch._utils._rebuild_sparse_tensor": "a sparse tensor",
-    "torch._utils._rebuild_sparse_csr_tensor": "a sparse tensor",
-    "torch._utils._rebuild_nested_tensor": "a nested tensor",
-    "torch._utils._rebuild_meta_tensor_no_storage": "a tensor on the meta device, without values",
     "torch._utils._rebuild_device_tensor_from_numpy": "a tensor of an accelerator's backend",
     "torch._utils._rebuild_wrapper_subclass": "a tensor that wraps others",
 }
@@ -130,6 +133,8 @@ def find(module: str, name: str, weights_only: bool) -> Any:
     if full in DATA:
         return DATA[full]
     own = names.find_own(full)
+    if own is None:
+        own = names.find_loaded(module, name)
     if own is None:
         raise KeyError(full)
     return own

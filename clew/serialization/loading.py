@@ -20,7 +20,7 @@ from clew.backend.device import device
 from clew.core.mirror import reflect
 from clew.ops.tensor.typed_storage import TypedStorage
 from clew.ops.tensor.untyped_storage import UntypedStorage
-from clew.serialization import allowed, making
+from clew.serialization import allowed, container_sources, making
 from clew.serialization.archive import ArchiveReader, is_archive, read_fully
 from clew.serialization.options import default_byte_order, weights_only_by_environment
 from clew.serialization.safetensors import is_safetensors
@@ -154,7 +154,10 @@ class _Contents:
             making.require_added(type(instance))
         making.give_state(instance, state)
 
-    def load_persistent(self, identity: Any) -> LoadedStorage:
+    def load_persistent(self, identity: Any) -> Any:
+        if isinstance(identity, tuple) and len(identity) == 4 and identity[0] == "module":
+            container_sources.compare(*identity[1:])
+            return identity[1]
         if not isinstance(identity, tuple) or len(identity) not in (5, 6):
             found = identity[0] if isinstance(identity, tuple) and identity else identity
             raise UnpicklingError(
@@ -203,13 +206,14 @@ def _unsupported(module: str, name: str, weights_only: bool) -> str:
     if weights_only and allowed.is_allowed(module, name, weights_only=False):
         return text + (
             "Pass weights_only=False to read it: clew then also makes plain data and objects of "
-            "its own classes, and still runs no code that the file chooses."
+            "its own classes and your program's, and still runs no code that the file chooses."
         )
     return text + (
         "If you trust this class or function, allow it by "
         f"`torch.serialization.add_safe_globals([{name}])`, or inside "
         f"`with torch.serialization.safe_globals([{name}]):`. Without that, clew makes only "
-        "objects whose making runs no code that the file chooses, also with weights_only=False."
+        "objects whose making runs no code that the file chooses, also with weights_only=False. "
+        "A model's class is one of them once the module that defines it is imported."
     )
 
 
@@ -237,7 +241,8 @@ def load(
 
     No code from the file runs, whatever `weights_only` says: False only widens what is read to
     plain data of NumPy and the standard library, and to objects of clew's own classes (whole
-    modules). Other classes must be named with `add_safe_globals`.
+    modules) and of those that your program has imported or defined before: classes derived from
+    clew's, and classes of nothing but attributes. Others must be named with `add_safe_globals`.
 
     Args:
         f: a path, or a file open for reading bytes
@@ -263,19 +268,19 @@ def load(
         weights_only = pickle_module is None
     encoding = _read_pickle_arguments(pickle_load_args)
     restore = _restorer(map_location)
-    is_path = isinstance(f, str | os.PathLike)
-    if mmap and not is_path:
-        raise ValueError(
-            "f must be a file path in order to use the mmap argument" + errors.at_user_line()
-        )
     with opened(f) as file:
         beginning = peek(file)
         if is_archive(beginning):
+            if mmap and not isinstance(f, (str, os.PathLike)):
+                raise ValueError(
+                    "f must be a file path in order to use the mmap argument"
+                    + errors.at_user_line()
+                )
             archive = ArchiveReader(file, map_into_memory=bool(mmap))
             read = partial(_load_archive, archive)
         elif is_safetensors(beginning):
             restore(_NOWHERE, "cpu")
-            return load_safetensors(file)
+            return load_safetensors(file, f if mmap and isinstance(f, (str, os.PathLike)) else None)
         elif mmap:
             name = f"{f}, " if isinstance(f, str) else ""
             raise RuntimeError(
@@ -294,6 +299,19 @@ def load(
 
 
 _NOWHERE = LoadedStorage(np.empty(0, np.uint8), StorageType("", None))
+
+
+def loads(data: bytes) -> Any:
+    """The object of a bare pickle without tensors. No code in it is run."""
+
+    def no_storage(key: str, kind: StorageType, count: int) -> np.ndarray:
+        raise UnpicklingError("the pickle refers to a storage, and has none")
+
+    contents = _Contents(lambda storage, location: storage, False, no_storage)
+    try:
+        return Unpickler(data, contents, len(data)).load()
+    except Exception as error:
+        raise explained(error) from None
 
 
 def _read_pickle_arguments(arguments: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import collections
 import datetime
+import enum
 import functools
 import pathlib
 import pickle
@@ -27,7 +28,7 @@ from clew.nn.parameter import UninitializedBuffer, UninitializedParameter
 from clew.ops.create.random import Generator
 from clew.serialization import numpy_values, storages
 from clew.serialization.added import METHOD, is_added
-from clew.serialization.names import is_own_class
+from clew.serialization.names import is_own_class, is_program_class
 from clew.serialization.unpickler import check_key, described
 
 # -- functions that files call, each checking what it is given -------------------------------------
@@ -110,11 +111,19 @@ def get_layout(name: Any) -> layout.layout:
 
 def rebuild_from_type_v2(function: Any, kind: Any, args: Any, state: Any) -> Tensor:
     """A tensor of a subclass, or one with attributes."""
+    if function is storages.rebuild_njt and kind is storages.NestedTensorInFiles:
+        return storages.rebuild_njt(*args)
     if not any(function is each for each in TENSOR_FUNCTIONS) or not isinstance(args, tuple):
         raise TypeError(f"{described(function)} does not make tensors")
     if not (isinstance(kind, type) and issubclass(kind, Tensor)):
         raise TypeError(f"{described(kind)} is not a class of tensors")
     return storages.with_state(storages.as_type(function(*args), kind), state)
+
+
+class DimRange:
+    """What PyTorch's compiler has noted of a nested tensor's parts: read, and forgotten."""
+
+    __slots__ = ()
 
 
 def _generator(place: Any = "cpu") -> Generator:
@@ -138,6 +147,7 @@ def refuse(what: str, *args: Any) -> Any:
 
 TENSOR_FUNCTIONS = (
     storages.rebuild_tensor_v2, storages.rebuild_tensor_v3, storages.rebuild_tensor,
+    storages.rebuild_meta_tensor,
     storages.rebuild_parameter, storages.rebuild_parameter_with_state,
 )  # fmt: skip
 
@@ -150,6 +160,7 @@ _STANDARD = (
 _CALLED: dict[Any, Callable[..., Any]] = {
     **{function: function for function in (
         *TENSOR_FUNCTIONS, rebuild_from_type_v2, get_layout, as_bytes, complex,
+        storages.rebuild_sparse_tensor, storages.rebuild_nested_tensor,
     )},
     collections.OrderedDict: functools.partial(_from_items, collections.OrderedDict),
     collections.Counter: functools.partial(_from_items, collections.Counter),
@@ -191,6 +202,8 @@ def call(function: Any, args: tuple[Any, ...]) -> Any:
     if _is_named_tuple(function) and len(args) == 2 and type(args[0]) is tuple:
         # PyTorch's way for what functions return; the second argument is for names it hides.
         return _named_tuple(function, args[0])
+    if is_own_class(function) and issubclass(function, enum.Enum) and len(args) == 1:
+        return function(args[0])
     what = described(function)
     if isinstance(function, METHOD) and isinstance(function.__self__, type):
         what = f"{function.__name__} which belongs to {function.__self__}"
@@ -205,11 +218,13 @@ def make(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A new object without its state, of a class that may be made so."""
     if is_added(cls) and isinstance(cls, type):
         return cls.__new__(cls, *args, **kwargs)
+    if cls is DimRange:
+        return DimRange()
     if cls is collections.OrderedDict and not args:
         return collections.OrderedDict()
     if _is_named_tuple(cls):
         return _named_tuple(cls, args)
-    if cls is argparse.Namespace or is_own_class(cls):
+    if cls is argparse.Namespace or is_own_class(cls) or is_program_class(cls):
         return cls.__new__(cls)
     raise pickle.UnpicklingError(
         f"Trying to create new object for unrecognized class {described(cls)}"
@@ -219,6 +234,8 @@ def make(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def give_state(instance: Any, state: Any) -> None:
     """Fill an object that was made before; classes and functions themselves are never changed."""
     kind = type(instance)
+    if kind is DimRange:
+        return
     if kind is np.ndarray:
         numpy_values.set_array_state(instance, state)
     elif isinstance(instance, np.dtype):
@@ -229,7 +246,7 @@ def give_state(instance: Any, state: Any) -> None:
         instance.__setstate__(state)
     elif kind in (argparse.Namespace, types.SimpleNamespace, collections.OrderedDict):
         _set_attributes(instance, state)
-    elif is_added(kind) or is_own_class(kind):
+    elif is_added(kind) or is_own_class(kind) or is_program_class(kind):
         if hasattr(kind, "__setstate__"):
             instance.__setstate__(state)
         else:

@@ -21,6 +21,8 @@ _FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _OWN_PACKAGES = (
     "torch.nn.", "torch.optim.", "torch.utils.data.", "torch.utils.hooks.", "torch.distributions.",
     "torch.amp.", "torch.cuda.amp.", "torch.cpu.amp.", "torch.return_types.",
+    "torch.distributed.checkpoint.metadata.",
+    "torch.distributed.checkpoint.filesystem._StorageInfo",
 )  # fmt: skip
 
 # Where clew has something in another module than PyTorch: whole modules, and single names.
@@ -135,13 +137,48 @@ def is_own_class(value: Any) -> bool:
     )
 
 
+def find_loaded(module: str, name: str) -> type | None:
+    """The class of the program that a file means, if the program has loaded it already.
+
+    Nothing is imported, and no attribute is looked up in a way that could run code.
+    """
+    value: Any = sys.modules.get(module)
+    for part in name.split("."):
+        value = getattr(value, "__dict__", {}).get(part)
+    return value if is_program_class(value) else None
+
+
+def is_program_class(value: Any) -> bool:
+    """Whether files may have objects of a class because making one runs nothing of the file's.
+
+    It derives from one of the library's, or its objects are made by `object` and nothing but
+    attributes.
+    """
+    if not isinstance(value, type) or value.__module__.split(".")[0] in _NOT_OF_PROGRAMS:
+        return False
+    if issubclass(value, Tensor) or hasattr(value, "__del__"):
+        return False
+    if any(is_own_class(base) for base in value.__mro__):
+        return True
+    return (
+        type(value) is type
+        and value.__new__ is object.__new__
+        and not hasattr(value, "__setstate__")
+        and not issubclass(value, BaseException)
+    )
+
+
+# Their classes are in the tables by name, or they are not for files.
+_NOT_OF_PROGRAMS = frozenset({"clew", "clew_doctor", "torch", *sys.stdlib_module_names})
+
+
 def name_of(function: types.FunctionType) -> str | None:
     """The name by which files refer to one of clew's functions; None if they cannot."""
     if functional.__dict__.get(function.__name__) is function:
         return f"torch.nn.functional.{function.__name__}"
     if is_op(function):
         return f"torch.{function.__name__}"
-    full = canonical(function.__module__, function.__qualname__)
+    full = canonical(function.__module__ or "", function.__qualname__)
     return full if full in _KEPT else None
 
 

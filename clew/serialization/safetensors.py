@@ -6,6 +6,8 @@ is read or written.
 
 from __future__ import annotations
 
+import json
+import mmap
 import os
 import struct
 from typing import IO, Any
@@ -104,12 +106,7 @@ def load(data: bytes) -> dict[str, Tensor]:
     while parts:
         # What was copied is given back at once.
         name, info = parts.pop()
-        dtype = _DTYPES.get(info["dtype"])
-        if dtype is None:
-            raise RuntimeError(
-                f"tensor `{name}` is of type {info['dtype']}, which clew does not have"
-                + errors.at_user_line()
-            )
+        dtype = _dtype_of(name, info["dtype"])
         array = np.empty(info["shape"], dtype.np)
         array.reshape(-1).view(np.uint8)[:] = np.frombuffer(info["data"], np.uint8)
         result[name] = wrap(array)
@@ -119,19 +116,62 @@ def load(data: bytes) -> dict[str, Tensor]:
 def load_file(
     filename: str | os.PathLike[str], device: str | int = "cpu", *, backend: str = "mmap"
 ) -> dict[str, Tensor]:
-    """The tensors of a safetensors file."""
+    """The tensors of a safetensors file, which is mapped into memory: read where it is looked at.
+
+    What is written to a tensor stays in this process. With another backend the file is read.
+    """
     check_device(device)
-    with open(filename, "rb") as file:
-        return load(file.read())
+    if backend != "mmap":
+        with open(filename, "rb") as file:
+            return load(file.read())
+    import safetensors
+
+    # Checks the header: names, sizes, and that the parts cover the file.
+    with safetensors.safe_open(filename, framework="numpy"), open(filename, "rb") as file:
+        size = struct.unpack("<Q", file.read(8))[0]
+        header: dict[str, Any] = json.loads(file.read(size))
+        memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    header.pop("__metadata__", None)
+    return {name: wrap(_mapped(memory, 8 + size, name, info)) for name, info in header.items()}
 
 
-def load_from(file: IO[bytes]) -> dict[str, Tensor]:
-    """The tensors of an open file."""
+def _mapped(memory: mmap.mmap, start: int, name: str, info: dict[str, Any]) -> np.ndarray:
+    """One tensor of a file in memory."""
+    dtype = _dtype_of(name, info["dtype"]).np
+    shape, (begin, end) = info["shape"], info["data_offsets"]
+    if begin == end:
+        return np.empty(shape, dtype)
+    array = np.frombuffer(memory, np.uint8, end - begin, start + begin)
+    if (start + begin) % dtype.itemsize:
+        array = array.copy()
+    return array.view(dtype).reshape(shape)
+
+
+def _dtype_of(name: str, text: str) -> dtypes.dtype:
+    found = _DTYPES.get(text)
+    if found is None:
+        raise RuntimeError(
+            f"tensor `{name}` is of type {text}, which clew does not have" + errors.at_user_line()
+        )
+    return found
+
+
+def load_from(file: IO[bytes], path: str | os.PathLike[str] | None = None) -> dict[str, Tensor]:
+    """The tensors of an open file; of one that has a path, mapped into memory."""
     import safetensors
 
     try:
-        return load(file.read())
+        return load(file.read()) if path is None else load_file(path)
     except (safetensors.SafetensorError, ValueError, OverflowError) as error:
         raise RuntimeError(
             f"the safetensors file is damaged: {error}" + errors.at_user_line()
         ) from None
+
+
+def metadata_of(filename: str | os.PathLike[str]) -> dict[str, str]:
+    """The texts that a safetensors file has beside its tensors."""
+    import safetensors
+
+    with safetensors.safe_open(filename, framework="numpy") as file:
+        found: dict[str, str] | None = file.metadata()
+    return found or {}

@@ -19,16 +19,18 @@ import numpy as np
 from clew import errors
 from clew.backend.dtypes import uint8
 from clew.backend.layout import layout
+from clew.core.meta.memory import is_meta
 from clew.core.mirror import bits_of, memory_behind
 from clew.core.tensor import Tensor
 from clew.kernels.numpy.strides import owner_of
 from clew.kernels.runtime.numpy_capi import address_of
 from clew.nn.parameter import Parameter, is_lazy
 from clew.ops.define import memory_layout
+from clew.ops.tensor.pickling import object_state
 from clew.ops.tensor.storage_memory import bytes_of
 from clew.ops.tensor.typed_storage import TypedStorage
 from clew.ops.tensor.untyped_storage import UntypedStorage
-from clew.serialization import allowed, making, names, storages
+from clew.serialization import allowed, container_sources, making, names, storages
 from clew.serialization.archive import ALIGNMENT, ArchiveWriter, write_fully
 from clew.serialization.atomic import replacing
 from clew.serialization.storages import OF_DTYPE, UNTYPED, WITHOUT_TYPE, StorageType
@@ -68,12 +70,16 @@ class _Pickler(_Base):
         # The legacy format has no storages without a type: bytes stand for them.
         self._untyped = OF_DTYPE[uint8] if legacy else UNTYPED
         self._by_owner: dict[int, _Storage] = {}
+        self._with_source: list[type] = []
 
     @property
     def storages(self) -> list[_Storage]:
         return list(self._by_owner.values())
 
     def persistent_id(self, obj: Any) -> Any:
+        if self._legacy and container_sources.is_container(obj) and obj not in self._with_source:
+            self._with_source.append(obj)
+            return ("module", obj, *container_sources.source_of(obj))
         if isinstance(obj, TypedStorage):
             kind = OF_DTYPE.get(obj._dtype, self._untyped)
             obj = self._storage(obj._untyped_storage._owner, kind)
@@ -115,7 +121,16 @@ class _Pickler(_Base):
         kind = tensor.__class__
         if is_lazy(tensor):
             return kind, (tensor.requires_grad,)
-        state = tensor.__dict__ or None
+        if tensor._is_unstrided and tensor.is_nested:
+            from clew.serialization.nested import description
+
+            kinds = making.rebuild_from_type_v2, storages.rebuild_njt, storages.NestedTensorInFiles
+            return description(tensor, kinds, storages.rebuild_nested_tensor)
+        if tensor._is_unstrided:
+            from clew.serialization.sparse import parts_of
+
+            return storages.rebuild_sparse_tensor, parts_of(tensor)
+        state = object_state(tensor)
         if issubclass(kind, Parameter):
             data = _Rebuilt(self._plain(tensor, requires_grad=False))
             common: tuple[Any, ...] = (data, tensor.requires_grad, OrderedDict())
@@ -130,6 +145,9 @@ class _Pickler(_Base):
     def _plain(self, tensor: Tensor, requires_grad: bool) -> tuple[Any, tuple[Any, ...]]:
         """The function and arguments that make a tensor's values and layout again."""
         array, dtype = memory_behind(tensor._array), tensor.dtype
+        if is_meta(array):
+            strides = memory_layout.strides_in_elements(array)
+            return storages.rebuild_meta_tensor, (dtype, array.shape, strides, requires_grad)
         is_typed = dtype not in WITHOUT_TYPE
         storage = self._storage(array, OF_DTYPE[dtype] if is_typed else self._untyped)
         offset = address_of(array) - address_of(storage.bytes) if array.size else 0
@@ -177,6 +195,8 @@ def _name_in_files(obj: Any) -> str | None:
         return known
     if isinstance(obj, FunctionType):
         return names.name_of(obj)
+    if obj is Tensor:  # in torch, by its module, under `clew run`
+        return "torch.Tensor"
     if not isinstance(obj, type) or obj.__module__.split(".")[0] != "clew":
         return None
     full = names.canonical(obj.__module__, obj.__qualname__)
@@ -233,6 +253,13 @@ def save(
         if hasattr(file, "flush"):
             # Whoever opens the same file by its name finds all of it.
             file.flush()
+
+
+def dumps(obj: object) -> bytes:
+    """An object without tensors as a bare pickle, which `loads` and PyTorch can read."""
+    body = io.BytesIO()
+    _Pickler(body, 4, legacy=False).dump(obj)
+    return body.getvalue()
 
 
 @contextmanager

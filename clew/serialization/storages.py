@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from clew.backend import dtypes
+from clew.core.meta import memory as meta_memory
 from clew.core.mirror import CONJ, NEG, with_bits
 from clew.core.tensor import Tensor, alias, retyped, wrap
 from clew.nn.parameter import Parameter
+from clew.ops.tensor.pickling import names_of_slots, set_object_state
 from clew.ops.tensor.typed_storage import TypedStorage
 from clew.ops.tensor.untyped_storage import storage_of
 
@@ -160,6 +162,15 @@ def rebuild_tensor_v3(
     return _finish(storage, tensor, requires_grad, metadata)
 
 
+def rebuild_meta_tensor(dtype: Any, size: Any, stride: Any, requires_grad: Any) -> Tensor:
+    if not isinstance(dtype, dtypes.dtype):
+        raise TypeError(f"a tensor needs a dtype, got {type(dtype).__name__}")
+    strides = [int(step) * dtype.itemsize for step in stride]
+    tensor = wrap(meta_memory.empty([int(n) for n in size], dtype.np, strides))
+    tensor._requires_grad = bool(requires_grad)
+    return tensor
+
+
 def rebuild_parameter(data: Any, requires_grad: Any, backward_hooks: Any) -> Tensor:
     if not isinstance(data, Tensor):
         raise TypeError(f"a parameter needs a tensor, got {type(data).__name__}")
@@ -183,10 +194,40 @@ def as_type(tensor: Tensor, kind: type[Tensor]) -> Tensor:
 
 
 def with_state(tensor: Tensor, state: Any) -> Tensor:
-    """The tensor with the attributes that were set on it."""
-    if isinstance(state, tuple) and len(state) == 2 and not state[1]:
-        state = state[0]
-    if state is not None and not isinstance(state, dict):
-        raise TypeError(f"a tensor's attributes come in a dict, got {type(state).__name__}")
-    tensor.__dict__.update(state or {})
-    return tensor
+    """The tensor with what the program had set on it."""
+    if not hasattr(tensor, "__setstate__"):
+        parts = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
+        if not all(part is None or isinstance(part, dict) for part in parts):
+            kind = next(type(p) for p in parts if not (p is None or isinstance(p, dict)))
+            raise TypeError(f"a tensor's attributes come in a dict, got {kind.__name__}")
+        declared = names_of_slots(type(tensor))
+        for name in parts[1] or ():
+            if name not in declared:
+                raise ValueError(f"{type(tensor).__name__} has no slot {name!r}")
+        state = parts[0], parts[1] or {}
+    return set_object_state(tensor, state)
+
+
+def rebuild_sparse_tensor(layout: Any, data: Any) -> Tensor:
+    """A sparse tensor of a layout and its parts."""
+    from clew.serialization.sparse import rebuild_sparse_tensor as rebuild
+
+    return rebuild(layout, data)
+
+
+class NestedTensorInFiles:
+    """Stands for the class of nested tensors of the jagged layout, which files name."""
+
+
+def rebuild_njt(parts: Any) -> Tensor:
+    """A nested tensor of the jagged layout."""
+    from clew.serialization.nested import rebuild_jagged
+
+    return rebuild_jagged(parts)
+
+
+def rebuild_nested_tensor(buffer: Any, sizes: Any, strides: Any, offsets: Any) -> Tensor:
+    """A nested tensor of the strided layout."""
+    from clew.serialization.nested import rebuild_strided
+
+    return rebuild_strided(buffer, sizes, strides, offsets)

@@ -12,56 +12,17 @@ from __future__ import annotations
 from typing import Any
 
 from clew import errors
-from clew.core.inplace import apply_inplace
-from clew.core.interception import Interceptor, install, remove
+from clew.core.interception import Interceptor, install, remove, resume
 from clew.core.op import Op
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.interrupts import uninterrupted
-from clew.ops.aten import name_of
+from clew.ops.op_calls import OpCall
 
-__all__ = ["TorchDispatchMode"]
-
-
-class OpCall:
-    """An operation as a handler gets it: equal to its name in `torch.ops.aten`, and callable."""
-
-    __slots__ = ("_named", "inplace", "op")
-
-    def __init__(self, op: Op, inplace: bool) -> None:
-        self.op = op
-        self.inplace = inplace
-        self._named = name_of(op)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return apply_inplace(self.op, *args, **kwargs) if self.inplace else self.op(*args, **kwargs)
-
-    @property
-    def __name__(self) -> str:
-        stem, _, overload = self._named.__name__.partition(".")
-        return f"{stem}_.{overload}" if self.inplace else self._named.__name__
-
-    @property
-    def namespace(self) -> str:
-        """The library: `aten`."""
-        return "aten"
-
-    def name(self) -> str:
-        """`aten::name`."""
-        return f"aten::{self.__name__.partition('.')[0]}"
-
-    def __str__(self) -> str:
-        return f"aten.{self.__name__}"
-
-    __repr__ = __str__
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, OpCall):
-            return self.op is other.op and self.inplace == other.inplace
-        return not self.inplace and other is self._named
-
-    def __hash__(self) -> int:
-        return hash(self._named)
+__all__ = [
+    "TorchDispatchMode", "is_traceable_wrapper_subclass", "is_traceable_wrapper_subclass_type",
+    "return_and_correct_aliasing", "transform_subclass",
+]  # fmt: skip
 
 
 class _Dispatching(Interceptor):
@@ -83,7 +44,7 @@ class _Dispatching(Interceptor):
         try:
             result = self.mode.__torch_dispatch__(func, kinds, inputs, params)
         finally:
-            state.intercept = self
+            resume(state, self)
         if result is NotImplemented:
             raise TypeError(
                 f"Multiple dispatch failed for '{func}'; all __torch_dispatch__ handlers returned "
@@ -150,3 +111,60 @@ def _get_current_dispatch_mode() -> TorchDispatchMode | None:
     """The newest mode that is active."""
     modes = _get_current_dispatch_mode_stack()
     return modes[-1] if modes else None
+
+
+# -- classes -----------------------------------------------------------------------------------
+
+
+def is_traceable_wrapper_subclass(t: Any) -> bool:
+    """Whether an object is a tensor that says of which tensors it is made."""
+    return isinstance(t, Tensor) and is_traceable_wrapper_subclass_type(type(t))
+
+
+def is_traceable_wrapper_subclass_type(t: type) -> bool:
+    """The same of a class: it has `__tensor_flatten__` and `__tensor_unflatten__`."""
+    return (
+        issubclass(t, Tensor)
+        and t is not Tensor
+        and hasattr(t, "__tensor_flatten__")
+        and hasattr(t, "__tensor_unflatten__")
+    )
+
+
+def transform_subclass(
+    t: Any, callback: Any, outer_size: Any = None, outer_stride: Any = None
+) -> Any:
+    """A tensor made of others, with each of them replaced by what a function gives.
+
+    Args:
+        t: a tensor with `__tensor_flatten__`
+        callback: a function of the name and the tensor
+        outer_size, outer_stride: the size and strides of the result; None keeps them
+
+    Example:
+        >>> from clew.utils._python_dispatch import is_traceable_wrapper_subclass
+        >>> is_traceable_wrapper_subclass(clew.ones(2))
+        False
+    """
+    names, context = t.__tensor_flatten__()
+    parts = {name: callback(name, getattr(t, name)) for name in names}
+    size = t.shape if outer_size is None else outer_size
+    stride = t.stride() if outer_stride is None else outer_stride
+    return type(t).__tensor_unflatten__(parts, context, size, stride)
+
+
+def return_and_correct_aliasing(func: Any, args: Any, kwargs: Any, out: Any) -> Any:
+    """What a handler of a wrapper class returns: of an operation in place, its first argument.
+
+    Args:
+        func: the operation
+        args, kwargs: its arguments
+        out: what the handler has made of them
+
+    Example:
+        >>> from clew.utils._python_dispatch import return_and_correct_aliasing
+        >>> x = clew.ones(2)
+        >>> return_and_correct_aliasing(clew.ops.aten.add.Tensor, (x, 1), {}, x) is x
+        True
+    """
+    return args[0] if getattr(func, "inplace", False) else out

@@ -12,6 +12,7 @@ from typing import Any
 
 from clew import errors
 from clew.amp.autocast_mode import autocast_as_it_is
+from clew.autograd import _is_checkpoint_valid
 from clew.autograd.backward import backward
 from clew.autograd.function import Function
 from clew.autograd.mode import _Mode, enable_grad, no_grad
@@ -194,7 +195,7 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        if local.state.backward_runs[-1].needed is not None:
+        if not _is_checkpoint_valid():
             raise RuntimeError(
                 "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or "
                 "passing an `inputs` parameter to .backward(). To resolve this error, you can "

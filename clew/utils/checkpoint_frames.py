@@ -155,7 +155,7 @@ class _Inputs(Node):
         finally:
             state.dual = dual
 
-    def name(self) -> str:
+    def _name(self) -> str:
         return "checkpoint"
 
     def unpacked(self) -> list[Any]:

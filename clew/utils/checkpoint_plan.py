@@ -144,7 +144,7 @@ def _counting_once(modules: Sequence[Module]) -> Iterator[None]:
             each.track_running_stats = True
 
 
-def _units(model: Module) -> dict[Module, tuple[str, str | None]]:
+def units_of(model: Module) -> dict[Module, tuple[str, str | None]]:
     """The modules that may be checkpointed, with their names and the sequence that they are in.
 
     Those are the items of Sequentials and ModuleLists; where there are none, the children.
@@ -179,7 +179,7 @@ class Measurement:
         self.kwargs: dict[str, Any] = {}
         if isinstance(sample, dict):
             self.args, self.kwargs = (), sample
-        self.units = _units(model)
+        self.units = units_of(model)
         self.own = _sizes([*model.parameters(), *model.buffers(), *tree_leaves(sample)])
         self.resident = sum(self.own.values())
         with self._as_it_was():

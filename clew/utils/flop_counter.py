@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import warnings
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -11,10 +13,14 @@ from clew.core.tensor import Tensor
 from clew.ops.aten import packet
 from clew.ops.namespaces import OpOverloadPacket
 from clew.utils._python_dispatch import OpCall, TorchDispatchMode
+from clew.utils.module_tracker import ModuleTracker
 
 __all__ = ["FlopCounterMode", "register_flop_formula"]
 
 Formula = Callable[..., int]
+Counts = dict[OpOverloadPacket, int]
+
+_UNITS = ("", "K", "M", "B", "T", "P", "E")
 
 # By the name of an operation, from its arguments and result to a number.
 _FORMULAS: dict[str, Formula] = {}
@@ -110,12 +116,11 @@ def _of_shapes(formula: Formula) -> Formula:
 class FlopCounterMode(TorchDispatchMode):
     """Counts the floating-point operations of a block: of products, convolutions and attention.
 
-    A product of an `m x k` and a `k x n` matrix counts `2 * m * k * n`. Counts are not told apart
-    by module.
+    A product of an `m x k` and a `k x n` matrix counts `2 * m * k * n`.
 
     Args:
-        mods: ignored: PyTorch finds modules itself, too
-        depth: ignored, as modules are not told apart
+        mods: not needed any more: modules are found as they run
+        depth: how deep the table goes into models; None: all the way
         display: whether to print the counts when the block ends
         custom_mapping: further formulas, by `torch.ops.aten` name
 
@@ -135,9 +140,14 @@ class FlopCounterMode(TorchDispatchMode):
         display: bool = True,
         custom_mapping: dict[Any, Formula] | None = None,
     ) -> None:
+        if mods is not None:
+            warnings.warn(
+                "mods argument is not needed anymore, you can stop passing it", stacklevel=2
+            )
         super().__init__()
-        self.display = display
-        self.flop_counts: dict[OpOverloadPacket, int] = {}
+        self.depth, self.display = depth, display
+        self.flop_counts: defaultdict[str, Counts] = defaultdict(dict)
+        self.mod_tracker = ModuleTracker()
         for target, formula in (custom_mapping or {}).items():
             register_flop_formula(target)(formula)
 
@@ -152,39 +162,63 @@ class FlopCounterMode(TorchDispatchMode):
                 name = "convolution_backward" if local.state.backward_runs else "convolution"
             key = packet(name)
             counted = formula(*args, out_val=result, **kwargs)
-            self.flop_counts[key] = self.flop_counts.get(key, 0) + counted
+            for module in self.mod_tracker.parents:
+                counts = self.flop_counts[module]
+                counts[key] = counts.get(key, 0) + counted
         return result
 
     def get_flop_counts(self) -> dict[str, dict[OpOverloadPacket, int]]:
-        """The counts, by operation, as those of the whole block."""
-        return {"Global": dict(self.flop_counts)}
+        """The counts by module and operation; those of the whole block are under "Global"."""
+        return {module: dict(counts) for module, counts in self.flop_counts.items()}
 
     def get_total_flops(self) -> int:
         """The sum of all counts."""
-        return sum(self.flop_counts.values())
+        return sum(self.flop_counts["Global"].values())
 
     def get_table(self, depth: int | None = None) -> str:
-        """The counts as a table.
+        """The counts as a table, by module and operation.
 
         Args:
-            depth: ignored, as modules are not told apart
+            depth: how deep it goes into models; that of the counter unless given
         """
+        depth = self.depth if depth is None else depth
         total = self.get_total_flops()
-        rows = [("Module", "FLOP", "% Total"), ("Global", str(total), "100.00%")]
-        for key, count in self.flop_counts.items():
-            rows.append((f" - {key}", str(count), f"{100 * count / total:.2f}%"))
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        rows.insert(1, tuple("-" * width for width in widths))  # type: ignore[arg-type]  # three
+        unit = _unit(total)
+        modules = sorted(each for each in self.flop_counts if each != "Global")
+        shown = [each for each in modules if depth is None or each.count(".") < depth]
+        # All that happens may have happened in a module.
+        if not any(sum(self.flop_counts[each].values()) >= total for each in shown):
+            shown.insert(0, "Global")
+        rows = [("Module", "FLOP", "% Total")]
+        for module in shown:
+            counts = self.flop_counts[module]
+            indent = " " * (module.count(".") + (shown[0] == "Global" != module))
+            listed = [(module, sum(counts.values())), *((f" - {k}", n) for k, n in counts.items())]
+            for name, count in listed:
+                share = f"{100 * count / total:.2f}%" if total else "0%"
+                rows.append((indent + name, _scaled(count, unit), share))
+        first, second, third = (max(map(len, column)) for column in zip(*rows, strict=True))
+        rows.insert(1, ("-" * first, "-" * second, "-" * third))
         return "\n".join(
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in rows
+            f"{name:{first}}  {count:>{second}}  {share:>{third}}" for name, count, share in rows
         )
 
     def __enter__(self) -> Any:
-        self.flop_counts = {}
+        self.flop_counts.clear()
+        self.mod_tracker.__enter__()
         return super().__enter__()
 
     def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> None:
         super().__exit__(exc_type, exc_val, exc_tb)
+        self.mod_tracker.__exit__()
         if self.display:
             print(self.get_table())
+
+
+def _unit(total: int) -> int:
+    """Which power of 1000 a total is given in: it has two digits or more before the point."""
+    return min(len(_UNITS) - 1, max(0, (len(str(total)) - 2) // 3))
+
+
+def _scaled(count: int, unit: int) -> str:
+    return f"{count / 1000**unit:.3f}{_UNITS[unit]}" if unit else str(count)

@@ -14,7 +14,7 @@ import numpy as np
 
 from clew import errors
 from clew.core.inplace import apply_inplace
-from clew.core.interception import Interceptor, install, installed, remove
+from clew.core.interception import Interceptor, install, installed, remove, resume
 from clew.core.op import Op
 from clew.core.state import local
 from clew.core.tensor import Tensor, tangents_of, wrap
@@ -131,7 +131,7 @@ class _Selecting(Interceptor):
                 return run(op, *inputs, **params)
             return self.select(op, inputs, params)
         finally:
-            state.intercept = self
+            resume(state, self)
 
     def select(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         raise NotImplementedError

@@ -118,8 +118,14 @@ def writes_and_copies(ctx: Any, x: Any) -> Any:
     return x * 1
 
 
-@pytest.mark.parametrize("forward", [lambda ctx, x: x.mul_(2), writes_and_copies])
-@pytest.mark.parametrize("is_leaf", [True, False])
+@pytest.mark.parametrize(
+    ("forward", "is_leaf"),
+    [
+        (lambda ctx, x: x.mul_(2), True),
+        (lambda ctx, x: x.mul_(2), False),
+        (writes_and_copies, True),
+    ],
+)
 def test_undeclared_write_raises(forward: Any, is_leaf: bool) -> None:
     apply = function(clew, forward, lambda ctx, g: g * 2)
     x = clew.ones(2, requires_grad=True)
@@ -128,6 +134,15 @@ def test_undeclared_write_raises(forward: Any, is_leaf: bool) -> None:
         apply(y)
     with pytest.raises(RuntimeError, match=r"`mul_` at .*test_custom_function_mistakes\.py:\d+"):
         apply(y)
+
+
+def test_a_result_of_another_operation_that_is_used_up_warns() -> None:
+    """As scratch memory: its gradient is right as long as nobody else uses it."""
+    apply = function(clew, writes_and_copies, lambda ctx, g: g * 2)
+    x = leaf(clew, [1.0, 2.0])
+    with pytest.warns(UserWarning, match=r"`mul_` at .*without ctx\.mark_dirty"):
+        apply(x * 3).sum().backward()
+    assert x.grad.tolist() == [6.0, 6.0]
 
 
 @twice

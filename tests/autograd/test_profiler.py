@@ -48,6 +48,26 @@ COMPARED = {
 
 
 @twice
+def test_blocks_that_begin_and_end_by_themselves(t: Any) -> Any:
+    calls = t.ops.profiler
+    with t.profiler.profile(activities=[t.profiler.ProfilerActivity.CPU]) as prof:
+        for begin, end, name in (
+            (calls._record_function_enter, calls._record_function_exit, "first"),
+            (
+                calls._record_function_enter_new,
+                calls._record_function_exit._RecordFunction,
+                "second",
+            ),
+            (calls._record_function_enter_new, calls._record_function_exit, "third"),
+        ):
+            block = begin(name)
+            t.ones(2).add(1)
+            assert end(block) is None
+    seen = [event.name for event in prof.events()]
+    return [name for name in seen if name in ("first", "second", "third", "aten::add")]
+
+
+@twice
 def test_names_counts_and_order(t: Any) -> Any:
     model = t.nn.Sequential(t.nn.Linear(8, 8), t.nn.ReLU())
     x = t.ones(2)

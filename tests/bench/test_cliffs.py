@@ -12,6 +12,7 @@ from clew.core.inplace import apply_inplace
 from clew.core.interception import Interceptor, install, remove
 from clew.core.op import OPS, Op
 from clew.core.state import local
+from clew.core.unstrided import LayoutOp
 from clew.ops.index.index_put import index_put_op
 
 
@@ -61,12 +62,16 @@ def _reached() -> set[str]:
 def test_every_operation_is_in_the_sweep_or_on_the_list() -> None:
     index_put_op(2)  # made when first used
     listed = {name for names in NOT_SWEPT.values() for name in names.split()}
-    missing = set(OPS) - _reached() - listed
+    strided = {name for name, op in OPS.items() if not isinstance(op, LayoutOp)}
+    missing = strided - _reached() - listed
     assert not missing, f"neither in clew/bench/cliffs nor listed here: {sorted(missing)}"
     assert listed <= set(OPS), f"no operations: {sorted(listed - set(OPS))}"
 
 
 NOT_SWEPT: dict[str, str] = {
+    "swept by the function; the operation runs where nobody sees it": "cosine_similarity",
+    "an older name of `solve_triangular`, which is swept": "triangular_solve",
+    "a product of bytes, by a private name that packages call": "_int_mm",
     "a form with a number, a factor or in place of an operation that is swept": """
         acosh.in_place add.scaled addmm.scaled asinh.in_place atanh.in_place celu_on_result
         clamp.numbers clamp_max.number clamp_min.number copysign.number div.floor div.trunc

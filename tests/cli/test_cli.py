@@ -35,8 +35,11 @@ def test_demo_trains_and_writes_its_picture(tmp_path: Path, capsys: pytest.Captu
     assert main(["demo", "--steps", "5", "--out", str(picture)]) == 0
     printed = capsys.readouterr().out
     for layer in ("hidden 1", "hidden 2", "output"):
-        assert layer in printed
+        assert re.search(rf"{layer} .*█", printed)
     assert str(picture) in printed
+    # The planted bug, and its line.
+    assert "missing-zero-grad" in printed
+    assert "loss.backward()  # the bug" in printed
 
     svg = ElementTree.parse(picture).getroot()
     assert len(svg.findall(f".//{SVG}circle")) == 600 + 2  # the points, and two in the legend

@@ -463,3 +463,30 @@ SCENARIOS = [
 @pytest.mark.filterwarnings("ignore")
 def test_compiled_is_eager(scenario: Any) -> None:
     assert_agreement(scenario)
+
+
+def test_sparse_gradients_and_arguments_run_eagerly() -> None:
+    def trained(compiled: bool) -> list[float]:
+        clew.manual_seed(0)
+        table, index = clew.nn.Embedding(10, 4, sparse=True), clew.tensor([1, 2, 3, 1])
+        optimizer = clew.optim.SGD(table.parameters(), lr=0.1)
+
+        def step(index: clew.Tensor) -> clew.Tensor:
+            optimizer.zero_grad()
+            loss = table(index).pow(2).sum()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        run = clew.compile(step) if compiled else step
+        return [run(index).item() for _ in range(4)]
+
+    assert trained(True) == trained(False)
+    table = clew.nn.Embedding(10, 4, sparse=True)
+    clew.compile(table)(clew.tensor([1, 2])).sum().backward()
+    assert table.weight.grad is not None and table.weight.grad.is_sparse
+    product = clew.compile(clew.sparse.mm)
+    matrix, x = clew.eye(3).to_sparse(), clew.arange(6.0).reshape(3, 2)
+    for _ in range(2):
+        assert clew.equal(product(matrix, x), x)
+    assert "not strided" in product.explain("summary")

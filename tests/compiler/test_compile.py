@@ -261,6 +261,38 @@ def test_random_numbers_are_those_of_eager() -> None:
     assert replays(compiled) == 2
 
 
+OF_NUMBERS: tuple[Callable[[clew.Tensor], clew.Tensor], ...] = (
+    lambda x: F.scaled_dot_product_attention(x, x, x, dropout_p=0.5, is_causal=True),
+    lambda x: F.dropout(x, 1.0),
+    clew.logdet,
+    clew.linalg.det,
+    clew.trace,
+    lambda x: clew.linalg.vander(x, N=3),
+    lambda x: clew.linalg.matrix_power(x, 0) + x,
+    lambda x: clew.linalg.eigh(x + x.mT)[0],
+    lambda x: clew.linalg.householder_product(x, x.diagonal().square()),
+)
+
+
+@pytest.mark.parametrize("function", OF_NUMBERS)
+def test_what_the_library_makes_of_numbers_is_known(
+    function: Callable[[clew.Tensor], clew.Tensor],
+) -> None:
+    def step(x: clew.Tensor) -> tuple[clew.Tensor, ...]:
+        out = function(x)
+        return out.detach(), *clew.autograd.grad(out.sum(), x)
+
+    compiled = clew.compile(step, fullgraph=True)
+    for seed in range(3):
+        seen = []
+        for run in (step, compiled):
+            clew.manual_seed(seed)
+            x = clew.randn(3, 3) + 3 * clew.eye(3)
+            seen.append(run(x.requires_grad_()))
+        clew.testing.assert_close(seen[1], seen[0])
+    assert replays(compiled) == 2
+
+
 def test_writes_to_arguments_and_state_happen_in_every_replay() -> None:
     total = clew.zeros(2)
 

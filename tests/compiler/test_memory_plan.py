@@ -121,6 +121,16 @@ def test_the_least_memory_is_what_a_schedule_needs() -> None:
     assert set(found) == set(problem.once)
 
 
+def test_the_least_memory_does_not_depend_on_the_time_of_steps() -> None:
+    rng = random.Random(7)
+    problem, found = network(rng, 8, True), set()
+    for _ in range(4):
+        steps = [step._replace(seconds=rng.random()) for step in problem.steps]
+        other = problem._replace(steps=steps)
+        found.add(peak(other, smallest(other, 0.01)))
+    assert len(found) == 1
+
+
 # -- compiled steps --------------------------------------------------------------------------------
 
 
@@ -202,6 +212,9 @@ def test_steps_keep_to_their_budget_with_the_results_of_eager(
     assert not free.plan.again
     most, least = free.plan.peak, free.least()
     assert least < 0.9 * most
+    planner = free.step.events[-1].trace.planner  # type: ignore[attr-defined]  # it is compiled
+    smallest_plan = planner.least().peak
+    assert planner.plan(smallest_plan).peak <= smallest_plan
     for part in (0.4, 0.0):
         budget = int(least + part * (most - least))
         small = Trained(make, shape, budget)

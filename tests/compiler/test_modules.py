@@ -13,7 +13,7 @@ import clew
 from clew import nn
 from tests.compiler.test_compile import OPTIMIZERS, problems
 
-STEPS = 20
+STEPS = 100
 
 
 class Recurrent(nn.Module):

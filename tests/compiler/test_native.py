@@ -36,6 +36,16 @@ OTHER = clew.linspace(-3, 3, 8 * 32).reshape(8, 32)
 WEIGHT, BIAS = clew.linspace(-1, 1, 32 * 32).reshape(32, 32), clew.linspace(0, 1, 32)
 NORM = nn.LayerNorm(32)
 
+ROW_NORM, IMAGE_NORM = nn.BatchNorm1d(32), nn.BatchNorm2d(4)
+
+
+def attended(x: clew.Tensor, is_causal: bool) -> clew.Tensor:
+    """Attention of two heads over eight places."""
+    q, k, v = ((x * factor).reshape(1, 8, 2, 16).transpose(1, 2) for factor in (1, 2, 3))
+    mixed = F.scaled_dot_product_attention(q, k, v, is_causal=is_causal)
+    return (mixed.transpose(1, 2).reshape(8, 32) * OTHER).sum()
+
+
 STEPS: dict[str, Step] = {
     "products": lambda x: (x @ WEIGHT, (x @ WEIGHT).T @ x, (x * 2).T @ x),
     "linear": lambda x: F.linear(F.linear(x, WEIGHT, BIAS), WEIGHT, BIAS).sin(),
@@ -50,10 +60,41 @@ STEPS: dict[str, Step] = {
     "cross entropy": gradient_of(lambda x: F.cross_entropy(x, TARGET)),
     "ignored classes": gradient_of(lambda x: F.cross_entropy(x, IGNORING)),
     "sum of losses": gradient_of(lambda x: F.cross_entropy(x, TARGET, reduction="sum")),
+    "weighted classes": gradient_of(
+        lambda x: F.cross_entropy(x, IGNORING, BIAS) + F.nll_loss(x, TARGET, BIAS, reduction="sum")
+    ),
+    "smoothed labels": gradient_of(lambda x: F.cross_entropy(x, IGNORING, label_smoothing=0.1)),
+    "masks": lambda x: x * 2 * (
+        ~((x * 2 > 0.5) & (x * 3 < 1)) | ((TARGET <= 7) & (TARGET != 2) | (TARGET > 29))[:, None]
+    ),
+    "a loss for each row": gradient_of(
+        lambda x: (F.cross_entropy(x, IGNORING, reduction="none") * OTHER[:, 0]).sum()
+    ),
+    "weighted classes, of which one is ignored": gradient_of(
+        lambda x: F.cross_entropy(x, TARGET, BIAS + 1, ignore_index=7)
+    ),
     "smooth l1": gradient_of(lambda x: F.smooth_l1_loss(x, OTHER, beta=0.5)),
     "mse": gradient_of(lambda x: F.mse_loss(x, OTHER)),
     "softmax": gradient_of(lambda x: (F.softmax(x, 0) * OTHER + F.log_softmax(x, -1)).sum()),
     "layer norm": gradient_of(lambda x: (NORM(x) * OTHER).mean()),
+    "binary cross entropy": gradient_of(
+        lambda x: F.binary_cross_entropy(x.sigmoid(), OTHER.sigmoid(), reduction="sum")
+    ),
+    "mean of blocks": lambda x: (x * 2).reshape(4, 2, 8, 4).mean((1, 2)) + x.mean(),
+    "long rows": lambda x: x.reshape(256, 1).expand(256, 1025).reshape(-1).sin().sum() * 1.0,
+    "embedding": gradient_of(
+        lambda x: (F.embedding(TARGET.reshape(2, 4), x.T) * OTHER.reshape(2, 4, -1)[..., :8]).sum()
+    ),
+    "joined": gradient_of(
+        lambda x: (clew.cat([x, x.flip(0), x * 2], 1) * clew.cat([OTHER] * 3, -1)).sum()
+    ),
+    "selected": gradient_of(lambda x: x.reshape(4, 2, 32)[:, -1].square().sum()),
+    "attention": gradient_of(lambda x: attended(x, False)),
+    "causal attention": gradient_of(lambda x: attended(x, True)),
+    "batch norm of rows": gradient_of(lambda x: (ROW_NORM(x) * OTHER).mean()),
+    "batch norm of images": gradient_of(
+        lambda x: (IMAGE_NORM(x.reshape(2, 4, 4, 8)) * OTHER.reshape(2, 4, 4, 8)).mean()
+    ),
 }  # fmt: skip
 
 
@@ -169,6 +210,67 @@ def test_an_index_out_of_bounds_raises_as_it_does_eagerly() -> None:
         index[3] = wrong
         with pytest.raises(RuntimeError, match=f"index {wrong} is out of bounds for dimension 1"):
             compiled(OTHER)
+
+
+def test_rows_that_a_table_does_not_have_raise_as_they_do_eagerly() -> None:
+    table, head = nn.Embedding(10, 4), nn.Linear(4, 3)
+    parameters = [*table.parameters(), *head.parameters()]
+    optimizer = clew.optim.Adam(parameters)
+    index, target = clew.tensor([1, 5, 5, 9]), clew.tensor([0, 1, 2, 0])
+
+    def step() -> clew.Tensor:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(head(table(index)), target)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    compiled = clew.compile(step)
+    for _ in range(3):
+        compiled()
+    (event,) = compiled.events
+    assert "embedding" not in str(event.trace.program_with_steps.items)
+    before = [each.detach().clone() for each in parameters]
+    for wrong in (10, -1, 2**40):
+        index[2] = wrong
+        with pytest.raises(IndexError, match="index out of range in self"):
+            compiled()
+        assert all(each.grad is None for each in parameters)
+        assert all(clew.equal(a, b) for a, b in zip(parameters, before, strict=True))
+    index[2] = 5
+    assert compiled().isfinite()
+
+
+def test_statistics_of_batches_are_kept_by_segments() -> None:
+    def run(wrap: Any) -> list[clew.Tensor]:
+        clew.manual_seed(0)
+        norm = nn.BatchNorm1d(32, momentum=0.3)
+        step = wrap(lambda x: (norm(x) * 2).sum().backward())
+        for _ in range(4):
+            norm.zero_grad()
+            step(clew.randn(8, 32))
+        return [*norm.state_dict().values(), norm.weight.grad]
+
+    compiled: list[Any] = []
+    found = run(lambda step: compiled.append(clew.compile(step)) or compiled[0])
+    assert_same(found, run(lambda step: step))
+    (event,) = compiled[0].events
+    assert not [each for each in event.trace.program.items if getattr(each, "kind", "") == "write"]
+
+
+def test_other_writes_are_made_by_python() -> None:
+    def write(x: clew.Tensor) -> clew.Tensor:
+        total = x * 2
+        total.add_(x, alpha=3.0)
+        total.add_(1.5)
+        count = clew.zeros(2, dtype=clew.int64)
+        count.add_(3)
+        return total + count.sum()
+
+    compiled = clew.compile(write)
+    for _ in range(3):
+        assert_same(compiled(OTHER), write(OTHER))
+    assert [event.problem for event in compiled.events] == [None]
 
 
 def test_a_gradient_from_outside_may_lie_in_memory_in_any_order() -> None:

@@ -9,7 +9,9 @@ import pytest
 import clew
 import clew.nn.functional as F
 from clew import nn
+from clew.compiler import passes
 from clew.compiler.graph import CALL, FUSED, VIEW, Graph
+from clew.compiler.passes.validation import compare, versions
 from tests.compiler.test_compile import bits
 
 
@@ -57,6 +59,37 @@ def test_a_kernel_never_reads_memory_after_it_was_overwritten() -> None:
         clew.manual_seed(seed)
         x = clew.randn(33)
         assert bits(compiled(x.clone())) == bits(program(x.clone()))
+
+
+def test_what_was_overwritten_through_a_view_is_not_computed_again() -> None:
+    def program(x: clew.Tensor) -> clew.Tensor:
+        y = x - 1
+        y[1:].mul_(2)
+        return -y
+
+    compiled = clew.compile(program)
+    for seed in range(3):
+        clew.manual_seed(seed)
+        x = clew.randn(3, 4)
+        assert bits(compiled(x)) == bits(program(x))
+    assert compiled.events[0].problem is None
+
+
+def test_a_copy_of_what_was_overwritten_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def program(x: clew.Tensor) -> clew.Tensor:
+        y = x - 1
+        y[1:].mul_(2)
+        return -y
+
+    def copy(graph: Graph) -> None:
+        """Compute `x - 1` once more in the last kernel."""
+        first, last = (each for each in graph.instructions if each.kind == FUSED)
+        last.detail.members.insert(0, first.detail.members[0])
+
+    monkeypatch.setattr(passes, "PASSES", (*passes.PASSES, copy))
+    compiled = clew.compile(program)
+    compiled(clew.ones(3, 4))
+    assert "computed again without writes" in (compiled.events[0].problem or "")
 
 
 def test_views_of_the_same_elements_are_merged() -> None:
@@ -145,3 +178,39 @@ def test_transforms_inside_a_compiled_function() -> None:
         clew.testing.assert_close(pushed(x, v), clew.func.jvp(curve, (x,), (v,))[1])
     for each in (compiled, mapped, pushed):
         assert [event.problem for event in each.events] == [None]
+
+
+def test_a_pass_that_moves_a_read_over_a_write_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def program(x: clew.Tensor) -> clew.Tensor:
+        y = x.cumsum(0)
+        kept = y.cumsum(0)
+        y.mul_(10)
+        return kept + y
+
+    def swap(graph: Graph) -> None:
+        """Put the write before the read."""
+        place = next(i for i, each in enumerate(graph.instructions) if each.writes())
+        before = graph.instructions[place - 1]
+        assert before.name == "cumsum"
+        graph.instructions[place - 1 : place + 1] = graph.instructions[place], before
+
+    monkeypatch.setattr(passes, "PASSES", (*passes.PASSES, swap))
+    compiled = clew.compile(program)
+    assert bits(compiled(clew.ones(4))) == bits(program(clew.ones(4)))
+    assert "after swap, this reads" in compiled.events[0].problem
+
+
+def test_versions_of_memory_follow_writes() -> None:
+    def program(x: clew.Tensor) -> clew.Tensor:
+        y = x.cumsum(0)
+        y.add_(1)
+        y.mul_(2)
+        return y.cumsum(0)
+
+    compiled = clew.compile(program)
+    compiled(clew.ones(3))
+    graph = graph_of(compiled)
+    found = versions(graph)
+    last = graph.instructions[-1]
+    assert [count for _, count in found[last]] == [2]
+    compare("nothing", found, versions(graph))

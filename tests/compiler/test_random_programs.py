@@ -118,4 +118,13 @@ def test_random_programs_are_the_same_compiled(start: int) -> None:
     for seed in range(start, start + 20):
         text = program(random.Random(seed))
         expected = history(text, seed, lambda function: function)
-        assert history(text, seed, clew.compile) == expected, text
+        made: list[Any] = []
+
+        def compiled(function: Any, made: list[Any] = made) -> Any:
+            made.append(clew.compile(function))
+            return made[-1]
+
+        assert history(text, seed, compiled) == expected, text
+        # No pass leaves a graph that is not valid.
+        problems = [event.problem or "" for event in made[0].events]
+        assert not any("AssertionError" in each for each in problems), problems

@@ -22,6 +22,46 @@ def test_leaves_of_one_node_come_in_order(torch: Any) -> Any:
 
 
 @twice
+def test_callbacks_run_at_the_end_of_their_backward(torch: Any) -> Any:
+    engine, ran = torch.autograd.Variable._execution_engine, []
+    x = vector(torch, 1.0, 2.0)
+
+    class Queues(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, value: Any, name: str) -> Any:
+            ctx.name = name
+            return value.clone()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            def callback() -> None:
+                ran.append((ctx.name, x.grad is None, torch.is_grad_enabled()))
+
+            engine.queue_callback(callback)
+            if ctx.name == "outer":
+                with torch.enable_grad():
+                    Queues.apply(vector(torch, 1.0), "nested").sum().backward()
+            ran.append(ctx.name)
+            return g, None
+
+    Queues.apply(Queues.apply(x, "inner"), "outer").sum().backward()
+    more = vector(torch, 1.0)
+
+    def callback() -> None:
+        ran.append("first")
+        engine.queue_callback(lambda: ran.append("added"))
+
+    def fail() -> None:
+        raise ValueError("in a callback")
+
+    more.register_hook(lambda g: engine.queue_callback(callback))
+    torch.autograd.grad((more * 2).sum(), more)
+    more.register_hook(lambda g: engine.queue_callback(fail))
+    failure = raised((more * 2).sum().backward)
+    return ran, failure, more.grad, raised(engine.queue_callback, callback)
+
+
+@twice
 def test_post_accumulate_hook_with_given_inputs(torch: Any) -> Any:
     x, w = vector(torch, 1.0), vector(torch, 2.0)
     ran: list[str] = []

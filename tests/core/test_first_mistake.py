@@ -55,7 +55,8 @@ def test_reading_a_tensor_without_dimensions(lib: Any) -> Any:
     x = lib.tensor(1.5)
     keys: list[Any] = [
         0, 3, -1, slice(None), slice(1, None), (0, 0), (slice(None), 0), (..., 0), (None, 0),
-        lib.tensor(0), lib.tensor([0]), [0], [0, 0], lib.tensor([True]), (True, 0),
+        lib.tensor(0), lib.tensor([0]), [0], [0, 0], lib.tensor([True]), (True, 0), (0,), (3,),
+        (slice(None),), (lib.tensor(0),), ([0],),
     ]  # fmt: skip
     return [raised(lambda: x[key], words=4) for key in keys]  # noqa: B023  # called at once
 
@@ -286,3 +287,24 @@ def test_expanded_tensors_that_are_their_own_source(lib: Any) -> Any:
         raised(x.scatter_, 0, places, x), raised(x.scatter_add_, 0, places, x),
         raised(x.index_copy_, 0, index, lib.ones(2, 2)), x.tolist(),
     ]  # fmt: skip
+
+
+@twice
+def test_sources_of_another_number_of_dimensions(lib: Any) -> Any:
+    x, index = lib.ones(3, 3), lib.zeros(3, 3, dtype=lib.int64)
+    sources = [lib.ones(9), lib.ones(()), lib.ones(3, 3, 3)]
+    return [
+        [raised(x.scatter, 1, index, each), raised(x.scatter_add, 1, index, each),
+         raised(x.scatter_reduce, 1, index, each, "sum")]
+        for each in sources
+    ] + [raised(lib.slice_scatter, lib.ones(()), lib.ones(()), 0, 0, 1)]  # fmt: skip
+
+
+@twice
+def test_what_a_tensor_contains(lib: Any) -> Any:
+    x = lib.ones(3)
+    return (
+        raised(x.__contains__, lib.ones(2)),
+        raised(x.__contains__, "a"),
+        [each in x for each in (1, 2, True, 1j, lib.ones(1), lib.ones(2, 3), float("nan"))],
+    )

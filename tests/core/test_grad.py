@@ -201,3 +201,24 @@ def test_the_gradient_of_one_number_is_a_sum(lib: Any) -> Any:
         (grad,) = lib.autograd.grad((y / x).sum(), x, create_graph=True)
         seen += [grad, grad.grad_fn.name()]
     return seen
+
+
+@twice
+def test_outputs_that_lead_to_no_input_are_left_alone(lib: Any) -> Any:
+    seen: list[Any] = []
+    for alone in (True, False):
+        for inner in (True, False):
+            for into in ("grad", "backward"):
+                a, b = lib.ones(2, requires_grad=True), lib.ones(2, requires_grad=True)
+                c = a * a if inner else a
+                c.register_hook(lambda g: seen.append(g.clone()))  # noqa: B023  # used at once
+                given = [c] if alone else [c, b * 2]
+                seeds = [lib.ones(2) for _ in given]
+                if into == "grad":
+                    seen.append(lib.autograd.grad(given, [b], seeds, allow_unused=True))
+                else:
+                    lib.autograd.backward(given, seeds, inputs=[b])
+                seen += [a.grad, b.grad]
+                c.sum().backward()
+                seen.append(a.grad)
+    return seen

@@ -31,6 +31,34 @@ def test_only_what_needs_a_history_asks_for_it(kind: str, read: str) -> None:
     """)
 
 
+@pytest.mark.parametrize("use", ["v * v", "v.exp()", "v * 2", "v.sum()", "v.cos()"])
+@pytest.mark.parametrize("asks", ["v.requires_grad_()", "v.requires_grad"])
+@pytest.mark.parametrize("mode", ["no_grad", "enable_grad"])
+@pytest.mark.parametrize("kind", LOST)
+def test_backward_says_that_the_view_has_lost_its_history(
+    kind: str, mode: str, asks: str, use: str
+) -> None:
+    assert_agree(f"""
+        b = T.arange(4.0) * T.ones(4, requires_grad=True)
+        {LOST[kind]}
+        {asks}
+        y = {use}
+        with T.{mode}(): b.add_(1)
+        y.sum().backward()
+        v.grad
+    """)
+
+
+def test_a_leaf_that_was_moved_is_named_also_without_a_gradient() -> None:
+    assert_agree("""
+        x = T.ones(2, 2, requires_grad=True)
+        y = x.clone()
+        x.detach_()
+        x.div_(y)
+        x.norm(0).backward()
+    """)
+
+
 def test_backward_from_views_in_no_graph() -> None:
     assert_agree("""
         x = T.ones(2, requires_grad=True)

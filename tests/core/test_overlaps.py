@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
+
+import pytest
 
 from tests.twice import outcome, raised, twice
 
@@ -66,3 +69,57 @@ def test_ranges_written_into_views(lib: Any) -> Any:
             make(memory[..., ::2])
             seen.append(memory)
     return seen
+
+
+@twice
+def test_a_tensor_without_elements_is_not_its_own_source(lib: Any) -> Any:
+    none = lib.ones(0, dtype=lib.int64)
+    x = lib.ones(0, 3)
+    empty = lib.tensor([], dtype=lib.int64)
+    return [
+        raised(none.index_copy_, 0, empty, none), raised(none.index_copy_, 0, empty, none[:0]),
+        raised(none.index_add_, 0, empty, none), raised(none.scatter_, 0, empty, none),
+        raised(none.scatter_add_, 0, empty, none), raised(none.index_fill_, 0, none, 3),
+        raised(none.put_, empty, none), raised(none.index_put_, (empty,), none, accumulate=True),
+        raised(none.index_put_, (empty,), none), raised(none.masked_scatter_, none > 0, none),
+        raised(x.index_copy_, 1, lib.tensor([2, 0]), x), raised(x.index_copy_, 5, none, x),
+        raised(x.index_copy_, 0, lib.tensor([0.5]), x),
+    ]  # fmt: skip
+
+
+@twice
+def test_memory_that_only_numpy_knows_to_be_the_same(lib: Any) -> Any:
+    seen: list[Any] = []
+    for write in (
+        lambda x, y: x.index_copy_(0, lib.tensor([0, 1, 2, 3]), y),
+        lambda x, y: x.index_put_((lib.tensor([1, 2]),), y[1:3]),
+        lambda x, y: lib.cat([y], out=x),
+        lambda x, y: lib.cumsum(y, 0, out=x),
+    ):
+        x = lib.arange(4.0)
+        seen += [raised(write, x, lib.from_numpy(x.numpy())), x, x._version]
+    return seen
+
+
+@pytest.mark.parametrize("window", ["unfold(-1, 2, 1)", "unfold(0, 2, 1)", "unfold(0, 3, 2)"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bfloat16"])
+def test_windows_that_overlap_are_written_one_after_the_other(window: str, dtype: str) -> None:
+    changes = [
+        "mul_(2)", "add_(1)", "sub_(1)", "add_(v.clone())", "add_(1, alpha=2)", "neg_()", "abs_()",
+        "clamp_(2, 5)", "pow_(2)", "add_(part)", "mul_(True)", "fmod_(3)", "copy_(v * 2)",
+        "fill_(3)", "add_(v)",
+    ]  # fmt: skip
+
+    def scenario(lib: Any) -> Any:
+        seen: list[Any] = []
+        for shape in ((6,), (3, 4), (4, 3)):
+            for change in changes:
+                x = lib.arange(1, 13)[: math.prod(shape)].reshape(shape).to(getattr(lib, dtype))
+                whole = x.t() if shape == (4, 3) else x
+                v = eval(f"whole.{window}", {"whole": whole})
+                part = lib.ones(v.shape[-1])
+                error = raised(eval, f"v.{change}", {"v": v, "part": part}, words=3)
+                seen += [error, x, v._version]
+        return seen
+
+    twice(scenario)()

@@ -114,6 +114,21 @@ def test_results_are_of_the_subclass(lib: Any) -> Any:
 
 
 @twice
+def test_gradients_go_to_the_leaf_that_became_a_subclass(lib: Any) -> Any:
+    class Pose(lib.Tensor):
+        pass
+
+    x = lib.tensor([1.0, 2.0], requires_grad=True)
+    (x.as_subclass(Pose) * 3).sum().backward()
+    pose = Pose(lib.tensor([1.0, 2.0])).requires_grad_()
+    plain = lib.Tensor.as_subclass(pose, lib.Tensor)
+    (plain * plain).sum().backward()
+    with lib.no_grad():
+        cut = x.as_subclass(Pose)
+    return x.grad, pose.grad.as_subclass(lib.Tensor), plain.is_leaf, cut.grad_fn, cut.requires_grad
+
+
+@twice
 def test_disabled_classes_and_parameters_give_plain_tensors(lib: Any) -> Any:
     class Z(lib.Tensor):
         __torch_function__ = lib._C._disabled_torch_function_impl

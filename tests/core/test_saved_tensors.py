@@ -195,3 +195,83 @@ def test_mutation_is_refused_outside(torch: Any) -> Any:
     z = y.sin()
     y.mul_(100)
     return raised(z.sum().backward, words=10)
+
+
+# ---------------------------------------------------------------- detached in place
+
+
+@twice
+def test_saved_tensors_that_were_detached_in_place(torch: Any) -> Any:
+    """What backward needs of a tensor at a place in the graph that it has left is refused."""
+    uses: list[Any] = [
+        lambda a, w: a * w, lambda a, w: a.sin(), lambda a, w: a.exp(), lambda a, w: a + w,
+        lambda a, w: torch.maximum(a, w), lambda a, w: a.view(-1) * a.view(-1),
+        lambda a, w: a @ torch.ones(2, 2, dtype=torch.float64), lambda a, w: a.mul_(3) * w,
+        lambda a, w: a.sum() + a.exp().sum(),
+    ]  # fmt: skip
+    seen: list[Any] = []
+    for use in uses:
+        for after in (
+            lambda a: None, lambda a: a.requires_grad_(), lambda a: a.add_(1), lambda a: a.mul(2)
+        ):  # fmt: skip
+            w = leaf(torch, [[1.0, 2.0]])
+            a = w * 2
+            loss = use(a, w).sum()
+            a.detach_()
+            after(a)
+            seen += [raised(loss.backward, words=12), w.grad]
+    return seen
+
+
+@twice
+def test_detaching_in_place_after_backward_or_before_the_use(torch: Any) -> Any:
+    w = leaf(torch, [1.0, 2.0])
+    state = w * 2
+    losses = []
+    for _ in range(3):
+        loss = (state * w).sum()
+        state = (state * w).tanh()
+        loss.backward()
+        state.detach_()
+        losses.append(loss)
+    leaf_itself = leaf(torch, [3.0])
+    square = leaf_itself * leaf_itself
+    leaf_itself.detach_()
+    square.backward()
+    return losses, w.grad, state, leaf_itself.grad
+
+
+@twice
+def test_hooks_and_functions_keep_tensors_that_are_detached_later(torch: Any) -> Any:
+    class Square(torch.autograd.Function):  # type: ignore[misc, name-defined]  # the library is a parameter
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 2 * ctx.saved_tensors[0]
+
+    w = leaf(torch, [1.0, 2.0])
+    a, b = w * 2, w * 3
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t):
+        loss = (a * w).sum()
+    loss = loss + Square.apply(b).sum()
+    a.detach_(), b.detach_()
+    loss.backward()
+    return w.grad
+
+
+@twice
+def test_hooks_on_the_gradients_of_several_need_all_to_have_one(torch: Any) -> Any:
+    x, y = leaf(torch, [1.0]), torch.ones(1)
+    seen: list[Any] = []
+    register = torch.autograd.graph.register_multi_grad_hook
+    register([x, y], seen.append, mode="any")
+    (x * y).sum().backward()
+    return seen, [
+        raised(register, [x, y], seen.append), raised(register, [y, y], seen.append),
+        raised(register, [y], seen.append, mode="any"), raised(register, [], seen.append),
+        raised(register, [x], seen.append, mode="x"),
+    ]  # fmt: skip

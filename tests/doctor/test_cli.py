@@ -20,7 +20,7 @@ import pytest
 
 import clew
 from clew import nn
-from clew.doctor.report.graph_view import graph
+from clew.doctor.engines.native_graph import graph
 from clew.doctor.report.live import LiveServer
 
 HEAD = "import torch\nfrom torch import nn\n"

@@ -13,7 +13,7 @@ import pytest
 import clew
 from clew import nn
 from clew.doctor import watch
-from clew.doctor.report.graph_view import graph
+from clew.doctor.engines.native_graph import graph
 from clew.doctor.report.page import json_in_script, page
 
 NAMES = [
@@ -32,7 +32,7 @@ NAMES = [
 OURS = frozenset(
     {"html", "head", "meta", "title", "style", "script", "body", "h1", "h2", "h3", "p", "section",
      "div", "svg", "g", "rect", "text", "path", "details", "summary", "table", "tr", "td", "b",
-     "article", "small", "ul", "li", "code", "pre", "span", "i", "br"}
+     "article", "small", "ul", "li", "code", "pre", "span", "i", "br", "a"}
 )  # fmt: skip
 
 
@@ -136,3 +136,32 @@ def test_json_survives_a_script() -> None:
     text = json_in_script(value)
     assert json.loads(text) == value
     assert not set("<>&\u2028\u2029") & set(text)
+
+
+def test_layers_without_gradients_are_rows_of_their_own() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = nn.Linear(3, 3)
+            self.unused = nn.Linear(3, 3)
+            self.frozen = nn.Linear(3, 3).requires_grad_(False)
+            self.last = nn.Linear(3, 1)
+
+        def forward(self, x: Any) -> Any:
+            return self.last(self.frozen(self.first(x)))
+
+    model = Net()
+    optimizer = clew.optim.SGD(model.parameters(), lr=1e-3)
+    with watch(model, optimizer) as d:
+        for _ in range(4):
+            optimizer.zero_grad()
+            model(clew.ones(2, 3)).sum().backward()
+            optimizer.step()
+    rows = [(row["name"], row["state"]) for row in d.report().series["gradients"]]
+    assert rows == [
+        ("first.weight", ""), ("first.bias", ""), ("unused.weight", "no gradient"),
+        ("unused.bias", "no gradient"), ("frozen.weight", "frozen"), ("frozen.bias", "frozen"),
+        ("last.weight", ""), ("last.bias", ""),
+    ]  # fmt: skip
+    text = page(d.report(), script="")
+    assert 'href="#flow"' in text and "unused.weight" in text

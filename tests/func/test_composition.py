@@ -345,3 +345,43 @@ def test_primals_and_tangents_of_jvp(m: Any) -> Any:
         for each in given
         for pair in ((each, each), (each, (x,)), ((x,), each))
     ]
+
+
+@twice
+def test_a_constant_factor_gives_a_tangent_its_history(m: Any) -> Any:
+    x, ones, factor = vector(m, requires_grad=True), m.ones(3), vector(m)
+    has_history = [
+        m.func.jvp(function, (x,), (ones,))[1].requires_grad
+        for function in (
+            lambda x: x * 2, lambda x: x / 2, lambda x: x + 2, lambda x: x * factor,
+            lambda x: x / factor, lambda x: x - factor, lambda x: x.dot(factor), m.neg,
+            lambda x: m.outer(x, factor), lambda x: m.maximum(x, factor), lambda x: x.clamp(1, 2),
+            lambda x: x.view(1, 3) @ factor, lambda x: m.nn.functional.linear(x, m.eye(3), factor),
+            lambda x: m.lerp(x, factor, 0.3), lambda x: m.lerp(x, factor, factor), m.sum,
+            lambda x: m.addcmul(factor, x, factor), lambda x: x.masked_fill(factor > 1, 0.0),
+            lambda x: m.cat([x, factor]), lambda x: m.xlogy(x, factor), lambda x: x.clone().mul_(2),
+        )
+    ]  # fmt: skip
+    hessian = m.func.hessian(lambda x: (x * x).sum())(x)
+    jacobian = m.func.jacfwd(lambda x: x * 2)(x)
+    of_outer = m.autograd.grad(hessian.sum() + jacobian.sum(), x)
+    with m.no_grad():
+        tangent = m.func.jvp(lambda x: x * 2, (x,), (ones,))[1]
+    return [has_history, hessian, jacobian, of_outer, tangent, jacobian.grad_fn.name()]
+
+
+@twice
+def test_hessians_through_writes(m: Any) -> Any:
+    hessian, x = m.func.hessian, vector(m)
+    functions = (
+        lambda p: p.clone().mul_(2).sum(), lambda p: p.clone().mul_(p).sum(),
+        lambda p: (p * 1).pow_(3).sum(), lambda p: (p * 1).mul_(p * p).sum(),
+        lambda p: (p * 1).exp_().sum(), lambda p: (p * p).div_(p + 1).sin_().sum(),
+        lambda p: (p * 1).addcmul_(p, p).mul_(p).sum(),
+    )  # fmt: skip
+    many = m.stack([x, x + 1])
+    return [
+        *[hessian(function)(x) for function in functions],
+        *[m.func.vmap(hessian(function))(many) + 0 for function in functions],
+        m.func.vmap(m.func.jacfwd(lambda p: (p * 1).mul_(p)))(many),
+    ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 from typing import Any, List, Optional  # noqa: UP035  (annotations as programs write them)
 
 import pytest
@@ -239,3 +241,49 @@ def test_shapes_of_parameters_may_be_constants() -> None:
     names = [node.name for node in tracer.trace(Scaled()).nodes]
     assert names == ["x", "w", "view", "mul", "output"]
     assert not clew.fx._symbolic_trace.is_fx_tracing()
+
+
+@twice
+def test_arguments_that_are_nested(lib: Any) -> Any:
+    """Structures of arguments are known, and some of their leaves."""
+    PH = lib.fx.PH
+
+    def program(d, y, z):  # type: ignore[no-untyped-def]  # annotations would be shown
+        return {"o": d["a"] + y, "p": [d["b"][0], z]}
+
+    def by_name(x, *, d):  # type: ignore[no-untyped-def]  # the same
+        return x + d["a"]
+
+    numbers = (PH, "s", 2.5, True)
+    shown_ones = [
+        shown(lib, program, concrete_args={"d": {"a": PH, "b": [PH, 3]}, "z": None}),
+        shown(lib, program, concrete_args={"d": {"a": PH, "b": [PH, PH]}, "y": PH}),
+        shown(lib, by_name, concrete_args={"d": {"a": PH}}),
+        shown(lib, lambda a, b: b, concrete_args={"a": ()}),
+        shown(lib, lambda a, b: b, concrete_args=((PH, PH), 2)),
+        shown(lib, lambda a, b: a + b, concrete_args={"a": 1, "b": 2}),
+        shown(lib, lambda a, b: a[0] + b, concrete_args={"a": numbers}),
+    ]
+    traced = lib.fx.symbolic_trace(program, concrete_args={"d": {"a": PH, "b": [PH, 3]}, "z": None})
+    one, two = lib.ones(1), lib.ones(2)
+    copied = copy.deepcopy(traced)
+    given = {"a": two, "b": [one, 3]}
+    wrong = raised(traced, {"a": two, "b": [one, 4]}, two, None), raised(traced, {"a": 1}, 1, None)
+    out = traced(given, two, None), copied(given, two, None)
+    return shown_ones, out, wrong, lib.fx.Interpreter(traced).run(given, two, None)
+
+
+def test_modules_with_nested_arguments() -> None:
+    """The module itself is no argument of the generated code."""
+
+    class Pair(clew.nn.Module):
+        def forward(self, a: Any, b: Any = 2) -> Any:
+            return a[0] * a[1] + b
+
+    PH = clew.fx.PH
+    traced = clew.fx.symbolic_trace(Pair(), concrete_args={"a": (PH, PH)})
+    assert "fx_pytree.tree_flatten_spec([a, b], self._in_spec)" in traced.code
+    again = pickle.loads(pickle.dumps(clew.fx.GraphModule(traced, traced.graph)))
+    for each in (traced, again, clew.fx.Transformer(traced).transform()):
+        assert each((3, 4), 5) == 17
+    assert clew.fx.Interpreter(traced).run((3, 4), 5) == 17

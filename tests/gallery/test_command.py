@@ -10,6 +10,7 @@ import clew
 from clew import gallery
 from clew.cli.main import main
 from clew.gallery import helper
+from tests.gallery.test_programs import NEEDS
 
 
 def test_it_lists_all_programs(capsys: pytest.CaptureFixture) -> None:
@@ -52,12 +53,19 @@ def test_it_compares_with_pytorch(tmp_path: Path, capsys: pytest.CaptureFixture)
     assert "times as long" in printed
 
 
+def test_a_program_that_pytorch_cannot_run(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    assert main(["gallery", "influence", "--fast", "--torch", "--out", str(tmp_path)]) == 0
+    assert "it does not run there: module 'torch.func' has no" in capsys.readouterr().out
+
+
 def test_a_wrong_name_gets_the_nearest(capsys: pytest.CaptureFixture) -> None:
     assert main(["gallery", "vanishin"]) == 2
     assert "nearest: vanishing" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("name", "package"), [("dqn", "gymnasium"), ("byol", "sklearn")])
+@pytest.mark.parametrize(
+    ("name", "package"), [(name, each) for each, names in NEEDS.items() for name in sorted(names)]
+)
 def test_a_missing_package_is_named_with_its_extra(
     name: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture,

@@ -122,8 +122,11 @@ def test_a_program_names_the_library_once() -> None:
 # -- going on after an interrupt -------------------------------------------------------------------
 
 
-def interrupted(monkeypatch: pytest.MonkeyPatch, at: int, run):
-    """What `run()` returns when it is interrupted at a step of its bar and started again."""
+def interrupted(monkeypatch: pytest.MonkeyPatch, states: Path, at: int, run):
+    """What `run()` returns when it is interrupted at a step of its bar and started again.
+
+    Where several parts are trained, a part that is over is not trained again.
+    """
     calls = 0
 
     def say(self, words: str) -> None:
@@ -136,7 +139,11 @@ def interrupted(monkeypatch: pytest.MonkeyPatch, at: int, run):
         patched.setattr(helper.progress, "say", say)
         with pytest.raises(KeyboardInterrupt):
             run()
-    return run()
+    result = run()
+    for saved in states.glob("*.pt"):
+        assert run() == result
+        saved.unlink()
+    return result
 
 
 @pytest.mark.skipif(find_spec("gymnasium") is None, reason="gymnasium is not installed")
@@ -149,7 +156,7 @@ def test_an_interrupted_dqn_goes_on(
     def run():
         return dqn.train(double, 26, math.inf, 5, tmp_path / "dqn.pt")[0]
 
-    assert interrupted(monkeypatch, 24, run) == run()
+    assert interrupted(monkeypatch, tmp_path, 24, run) == run()
 
 
 @pytest.mark.skipif(find_spec("gymnasium") is None, reason="gymnasium is not installed")
@@ -159,7 +166,7 @@ def test_an_interrupted_ppo_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     def run():
         return ppo.train(4, 128, math.inf, 1e-3, 5, tmp_path / "ppo.pt")[0]
 
-    assert interrupted(monkeypatch, 3, run) == run()
+    assert interrupted(monkeypatch, tmp_path, 3, run) == run()
 
 
 def test_an_interrupted_maml_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +177,7 @@ def test_an_interrupted_maml_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def run():
         return maml.train("MAML", 30, 5, tmp_path / "maml.pt")[1]
 
-    assert interrupted(monkeypatch, 24, run) == run()
+    assert interrupted(monkeypatch, tmp_path, 24, run) == run()
 
 
 def test_an_interrupted_char_gpt_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,7 +189,7 @@ def test_an_interrupted_char_gpt_goes_on(tmp_path: Path, monkeypatch: pytest.Mon
         text = np.random.default_rng(0).integers(0, 10, 500)
         return char_gpt.train(model, text, str, 20, 5, tmp_path / "char_gpt.pt")
 
-    assert interrupted(monkeypatch, 14, run) == run()
+    assert interrupted(monkeypatch, tmp_path, 14, run) == run()
 
 
 def test_an_interrupted_diffusion_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,4 +204,45 @@ def test_an_interrupted_diffusion_goes_on(tmp_path: Path, monkeypatch: pytest.Mo
         data = diffusion.spiral(100)
         return diffusion.train(model, process, data, 30, 5, "spiral", tmp_path / "diffusion.pt")
 
-    assert interrupted(monkeypatch, 24, run) == run()
+    assert interrupted(monkeypatch, tmp_path, 24, run) == run()
+
+
+def test_an_interrupted_resnet_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from clew.gallery.models import resnet
+
+    monkeypatch.setattr(resnet, "SAVED_EVERY", 5)
+    rng = np.random.default_rng(0)
+    images = rng.uniform(size=(100, 64)).astype(np.float32)
+    labels = rng.integers(0, 10, 100)
+
+    def run():
+        clew.manual_seed(5)
+        model = resnet.network(1, 2, True)
+        losses = resnet.train(model, images, labels, 12, 5, "residual", tmp_path / "resnet.pt")
+        return losses, resnet.accuracy(model, images, labels)
+
+    assert interrupted(monkeypatch, tmp_path, 9, run) == run()
+
+
+def test_an_interrupted_wgan_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from clew.gallery.second_order import wgan_gp
+
+    monkeypatch.setattr(wgan_gp, "SAVED_EVERY", 4)
+
+    def run():
+        generator, curve = wgan_gp.train("penalty", 10, 5, tmp_path / "wgan_gp.pt")
+        return wgan_gp.judge(generator, 5), curve
+
+    assert interrupted(monkeypatch, tmp_path, 7, run) == run()
+
+
+def test_an_interrupted_curvature_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from clew.gallery.second_order import curvature
+
+    x, y = clew.rand(20, 64), clew.arange(20) % 10
+
+    def run():
+        model = curvature.network(6, 5)
+        return curvature.train("EKFAC", model, x, y, 10, tmp_path / "curvature.pt")
+
+    assert interrupted(monkeypatch, tmp_path, 7, run) == run()

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import clew
-from clew.kernels.conv import implicit_gemm, weight_gradient
+from clew.kernels.conv import implicit_gemm, indirect_conv, weight_gradient
 from clew.kernels.conv.im2col_conv import FORWARD, GRAD_INPUT, Geometry
 
 # Images, channels, filters (of a group), height and width.
@@ -38,9 +38,13 @@ def _same_threads_afterwards() -> Iterator[None]:
     clew.set_num_threads(threads)
 
 
+@pytest.mark.parametrize("is_indirect", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("window", WINDOWS)
-def test_agrees_with_torch(window: tuple[Any, ...], dtype: Any) -> None:
+def test_agrees_with_torch(
+    window: tuple[Any, ...], dtype: Any, is_indirect: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(indirect_conv, "fits", lambda geometry: is_indirect)
     kernel, stride, padding, dilation, groups = window
     tight = {"rtol": 1e-4, "atol": 1e-4} if dtype is np.float32 else {"rtol": 1e-10, "atol": 1e-10}
     generator = np.random.default_rng(0)
@@ -65,6 +69,8 @@ def test_agrees_with_torch(window: tuple[Any, ...], dtype: Any) -> None:
             found = np.full(x.shape, np.nan, dtype)
             implicit_gemm.run(GRAD_INPUT, found, w, g, geometry, None)
             np.testing.assert_allclose(found, of_x, **tight)
+        if is_indirect:  # gradients of weights know one way
+            continue
         found = np.full(w.shape, np.nan, dtype)
         weight_gradient.run(x, found, g, geometry)
         scale = max(1.0, float(of_w.abs().max()))
@@ -87,6 +93,24 @@ def test_panels_of_weight_gradients_are_made_in_rounds(monkeypatch: pytest.Monke
         torch.tensor(x), (7, 5, 3, 3), torch.tensor(g), padding=1
     )
     np.testing.assert_allclose(found[0], expected, rtol=1e-3, atol=1e-3)
+
+
+def test_results_do_not_depend_on_threads() -> None:
+    generator = np.random.default_rng(0)
+    x, w = generator.standard_normal((3, 40, 9, 9)), generator.standard_normal((150, 40, 3, 3))
+    geometry = Geometry(x.shape, w.shape, (3, 150, 9, 9), (1, 1), (1, 1), (1, 1), 1)
+    assert indirect_conv.fits(geometry)
+    found = []
+    for threads in (1, 2, 5, 16):
+        clew.set_num_threads(threads)
+        y, of_x, of_w = np.empty((3, 150, 9, 9)), np.empty(x.shape), np.empty(w.shape)
+        implicit_gemm.run(FORWARD, x, w, y, geometry, w[:, 0, 0, 0].copy())
+        implicit_gemm.run(GRAD_INPUT, of_x, w, y, geometry, None)
+        weight_gradient.run(x, of_w, y, geometry)
+        found.append((y, of_x, of_w))
+    for each in found:
+        for ours, first in zip(each, found[0], strict=True):
+            np.testing.assert_array_equal(ours, first)
 
 
 @pytest.mark.parametrize("transposed", [False, True])

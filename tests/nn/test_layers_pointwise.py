@@ -402,3 +402,39 @@ def test_warnings_point_to_the_users_line(index: int) -> None:
     assert [(each.filename, each.lineno) for each in caught] == [
         (__file__, function.__code__.co_firstlineno)
     ]
+
+
+@twice
+def test_cosine_similarity_of_numbers_and_its_result_written_to(torch: Any) -> Any:
+    similarity = torch.nn.functional.cosine_similarity
+    number = torch.tensor(2.0, requires_grad=True)
+    alone = similarity(number, number, dim=-1)
+    alone.backward()
+    rows = torch.tensor([[1.0, 2.0], [3.0, -1.0]], requires_grad=True)
+    result = similarity(rows, rows.flip(0))
+    result[0] = 2
+    result.sum().backward()
+    return alone, number.grad, result, rows.grad
+
+
+@twice
+def test_glu_of_halves_is_rounded_as_pytorch_rounds_it(torch: Any) -> Any:
+    torch.manual_seed(0)
+    results = []
+    for dtype in (torch.float16, torch.bfloat16):
+        x = torch.randn(20, 16).to(dtype).requires_grad_()
+        g = torch.randn(20, 8).to(dtype)
+        results.append(torch.autograd.grad(torch.nn.functional.glu(x), x, g)[0].float().tolist())
+    return results
+
+
+@twice
+def test_rms_norm_saves_its_weight_for_the_gradient_of_its_input(lib: Any) -> Any:
+    seen = []
+    for wanted in (False, True):
+        layer = lib.nn.RMSNorm(3)
+        out = layer(lib.tensor([[1.0, 2.0, 3.0]], requires_grad=wanted))
+        with lib.no_grad():
+            layer.weight.add_(1)
+        seen += [out.grad_fn.name(), raised(out.sum().backward), layer.weight.grad]
+    return seen

@@ -318,3 +318,9 @@ def test_gradients_of_logits_beside_targets_of_fewer_digits(m: Any) -> Any:
             loss(x, target, reduction=reduction, **options).backward()
             seen += [x.grad, target.grad]
     return seen
+
+
+@twice
+def test_class_probabilities_of_one_number_have_no_classes(lib: Any) -> Any:
+    one = lib.tensor(2.5)
+    return raised(lib.nn.functional.cross_entropy, one, one)

@@ -90,6 +90,8 @@ def test_an_epsilon_that_leaves_no_variance(m: Any) -> Any:
     for eps, training in itertools.product((-1.0, -0.0, 0, 0.0, 1), (True, False)):
         norm = m.nn.BatchNorm1d(3, eps=eps).train(training)
         seen += [outcome(norm, m.ones(2, 3)), outcome(norm, m.ones(1, 3))]
+        images = m.arange(24.0).reshape(2, 3, 2, 2)
+        seen.append(outcome(m.nn.BatchNorm2d(3, eps=eps).train(training), images))
     return seen
 
 

@@ -76,6 +76,34 @@ FORMULAS: list[Case] = [
     ("log_softmax", lambda lib, x: lib.log_softmax(x * 4, -1), ((10, 20),)),
     ("log_softmax across", lambda lib, x: lib.log_softmax(x * 4, 0), ((10, 20),)),
     ("mse_loss", lambda lib, x, y: lib.nn.functional.mse_loss(x, y), (5, 5)),
+    ("mse_loss of many", lambda lib, x, y: lib.nn.functional.mse_loss(x, y), ((5, 5), (5, 5))),
+    (
+        "binary_cross_entropy",
+        lambda lib, x, y, w: lib.nn.functional.binary_cross_entropy(
+            x.detach().sigmoid(), y.detach().sigmoid(), w.detach(), reduction="none"
+        ),
+        ((5, 5), (5, 5), (5, 5)),
+    ),
+    (
+        "kl_div",
+        lambda lib, x, y: lib.nn.functional.kl_div(x, y.abs(), reduction="sum"),
+        ((5, 6), (5, 6)),
+    ),
+    ("unfold", lambda lib, x: x.unfold(1, 3, 1), ((4, 12),)),
+    ("repeat", lambda lib, x: x.repeat(2, 3, 2), ((3, 2),)),
+    ("logsumexp", lambda lib, x: lib.logsumexp(x * 4, 1), ((10, 20),)),
+    ("logsumexp of all", lambda lib, x: lib.logsumexp(x * 4, (0, 1), True), ((10, 20),)),
+    ("logcumsumexp", lambda lib, x: lib.logcumsumexp(x * 4, 0), ((9, 3),)),
+    ("prod", lambda lib, x: lib.prod(x, 1), ((6, 9),)),
+    ("prod of all", lambda lib, x: lib.prod(x), ((3, 4),)),
+    ("prod across", lambda lib, x: lib.prod(x, 0, keepdim=True), ((9, 6),)),
+    *(
+        (f"i0e of {size}", lambda lib, x: lib.special.i0e(x * 5), (size,))
+        for size in (20, 100, (5, 40))
+    ),
+    ("i0e of columns", lambda lib, x: lib.special.i0e(x.t() * 5), ((5, 40),)),
+    ("sinc", lambda lib, x: lib.sinc(x * 4), (200,)),
+    ("addcdiv", lambda lib, x, y, z: lib.addcdiv(x, y, z, value=0.7), (90, 90, 90)),
     (
         "soft_margin_loss",
         lambda lib, x: lib.nn.functional.soft_margin_loss(

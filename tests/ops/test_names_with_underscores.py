@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from tests.twice import leaf, raised, twice
@@ -56,3 +57,26 @@ def test_softmax_backward_data(lib: Any) -> Any:
         raised(lib._softmax_backward_data, g.int(), y.int(), 1, lib.int32),
         raised(lib._softmax_backward_data, g, y, 5, lib.float32),
     ]
+
+
+@twice
+def test_addmm_activation(lib: Any) -> Any:
+    a, b, c = leaf(lib, [0.5, -1.0]), lib.arange(-3.0, 3.0).double().view(2, 3), lib.ones(3, 2)
+    c, out = c.double(), lib.empty(0, dtype=lib.float64)
+    with lib.autocast("cpu"):
+        low = lib._addmm_activation(a.detach().float(), b.float(), c.float(), use_gelu=True)
+    return [
+        lib._addmm_activation(a.detach(), b, c),
+        a.detach()._addmm_activation(b, c, beta=2, alpha=3, use_gelu=True),
+        lib._addmm_activation(a.detach(), b, c, out=out), out, low,
+        raised(lib._addmm_activation, a.detach(), b, b),
+    ]  # fmt: skip
+
+
+@twice
+def test_dirichlet_backward(lib: Any) -> Any:
+    """What a distribution's samples pass back to its weights."""
+    dirichlet = importlib.import_module(f"{lib.__name__}.distributions.dirichlet")
+    x = lib.tensor([[0.2, 0.3, 0.5]], dtype=lib.float64)
+    weights = lib.tensor([[1.0, 2.0, 0.5]], dtype=lib.float64)
+    return dirichlet._Dirichlet_backward(x, weights, lib.eye(3, dtype=lib.float64)[:1])

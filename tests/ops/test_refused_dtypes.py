@@ -64,3 +64,31 @@ def test_running_products_of_bools(lib: Any) -> Any:
 def test_logarithms_of_a_bool_are_of_single_precision(lib: Any) -> Any:
     x = lib.tensor([True, False])
     return lib.special.xlog1py(x, True), lib.xlogy(x, True), lib.special.xlog1py(True, x)
+
+
+@twice
+def test_margins_of_integers(lib: Any) -> Any:
+    """The margin takes the dtype of the input, and what that cannot hold is refused."""
+    target, loss = lib.tensor([1, -1, 0, -1]), lib.nn.functional.hinge_embedding_loss
+    seen = []
+    for kind in (lib.int64, lib.int8, lib.uint8, lib.float32):
+        x = lib.tensor([1, 3, 0, 5], dtype=kind)
+        seen += [loss(x, target, 2.7, reduction=each) for each in ("none", "sum")]
+        seen.append(raised(loss, x, target, 2.7))
+        seen.append(raised(loss, x, target, -3.0, reduction="sum", words=5))
+    return seen, raised(loss, target.bool(), target, words=4)
+
+
+@twice
+def test_complex_rows_are_shortened(lib: Any) -> Any:
+    table = lib.complex(lib.arange(6.0).reshape(3, 2), lib.ones(3, 2))
+    return lib.nn.functional.embedding(lib.tensor([2, 0]), table, max_norm=1.0), table
+
+
+@twice
+def test_kernels_of_antialiasing(lib: Any) -> Any:
+    resized = lib.ops.aten._upsample_bilinear2d_aa
+    return [
+        raised(resized, lib.ones(1, 1, 4, 4).to(kind), [2, 2], False)
+        for kind in (lib.float16, lib.bfloat16, lib.int8, lib.bool)
+    ]

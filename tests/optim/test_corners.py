@@ -136,3 +136,24 @@ def test_foreach_powers(torch: Any) -> Any:
         torch._foreach_max(tensors),
         torch.randn(0, dtype=torch.int64),
     ]
+
+
+@twice
+def test_a_graph_is_captured_of_parameters_with_gradients(torch: Any) -> Any:
+    seen = []
+    for name in ("Adam", "AdamW", "NAdam", "RAdam", "ASGD", "Adadelta", "RMSprop"):
+        parameter = torch.nn.Parameter(torch.ones(2))
+        optimizer = getattr(torch.optim, name)([parameter], capturable=True)
+        seen += [raised(optimizer.step), optimizer.step(lambda: torch.tensor(2.0))]
+        parameter.grad = torch.ones(2)
+        seen += [raised(optimizer.step, words=8), len(optimizer.state_dict()["state"]), parameter]
+    return seen
+
+
+@twice
+def test_lbfgs_has_one_group(torch: Any) -> Any:
+    parameter = torch.nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.LBFGS([parameter])
+    optimizer.add_param_group({"params": [torch.nn.Parameter(torch.ones(2))]})
+    parameter.grad = torch.ones(2)
+    return [raised(optimizer.step, lambda: torch.tensor(2.0), words=8), parameter]

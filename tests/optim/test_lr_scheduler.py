@@ -443,3 +443,41 @@ def test_pickling(name: str) -> None:
     twin.step()
     assert twin.get_last_lr() == scheduler.get_last_lr()
     assert twin.optimizer is not optimizer
+
+
+@twice
+def test_cycles_of_old_state_dicts(lib: Any) -> Any:
+    """Which function anneals was once saved as such, and what scales is asked for by name."""
+    optimizer = lib.optim.SGD([lib.nn.Parameter(lib.zeros(1))], lr=1.0, momentum=0.9)
+    one = lib.optim.lr_scheduler.OneCycleLR(optimizer, 2.0, 5)
+    del one._anneal_func_type
+    state = one.state_dict()
+    state["anneal_func"] = type(one)._annealing_linear
+    one.load_state_dict(state)
+    rates = []
+    for _ in range(4):
+        optimizer.step()
+        one.step()
+        rates.append(one.get_last_lr())
+    cyclic = lib.optim.lr_scheduler.CyclicLR(optimizer, 0.1, 1.0, mode="exp_range", gamma=0.5)
+    return (
+        rates,
+        type(cyclic._scale_fn_ref).__name__,
+        cyclic.scale_fn(2),
+        sorted(cyclic.state_dict()),
+    )
+
+
+@twice
+def test_groups_that_are_added_later_have_no_rate_to_come(lib: Any) -> Any:
+    seen: list[Any] = []
+    for name, args in (
+        ("StepLR", (1,)), ("CosineAnnealingLR", (4,)), ("LambdaLR", (lambda epoch: 0.5,)),
+        ("PolynomialLR", ()), ("ReduceLROnPlateau", ()),
+    ):  # fmt: skip
+        optimizer = optimizer_of(lib)
+        scheduler = getattr(lib.optim.lr_scheduler, name)(optimizer, *args)
+        optimizer.add_param_group({"params": [lib.ones(2, requires_grad=True)], "lr": 0.25})
+        step = (lambda: scheduler.step(1.0)) if "Plateau" in name else scheduler.step  # noqa: B023  # called at once
+        seen += [raised(step), [group["lr"] for group in optimizer.param_groups]]
+    return seen, list(scheduler.state_dict())

@@ -110,6 +110,7 @@ def test_steps_are_those_without_a_plan(kind: str, change: Any) -> None:
 
 
 def test_unchanged_steps_use_the_plan() -> None:
+    elsewhere = clew.ones(2, dtype=clew.complex64).conj()
     model = nn.Linear(3, 3)
     optimizer = optim.Adam(model.parameters())
     plans = []
@@ -119,6 +120,7 @@ def test_unchanged_steps_use_the_plan() -> None:
         optimizer.step()
         plans.append(optimizer._plan)
     assert plans[0] is not None and len(set(map(id, plans))) == 1
+    assert elsewhere.is_conj()
 
 
 def test_parameters_that_share_memory_have_no_plan() -> None:
@@ -139,3 +141,14 @@ def test_a_copy_of_an_optimizer_has_no_plan_of_the_original() -> None:
     optimizer.step()
     twin = copy.deepcopy(optimizer)
     assert twin._plan is None or twin._plan is not optimizer._plan
+
+
+@pytest.mark.parametrize("kind", ["adam", "sgd", "momentum"])
+def test_negative_views_of_parameters_follow_a_plan(kind: str) -> None:
+    param = nn.Parameter(clew.tensor([1.0, 3.0]))
+    view, optimizer = param.detach()._neg_view(), OPTIMIZERS[kind]([param])
+    for _ in range(3):
+        param.grad = clew.ones(2)
+        optimizer.step()
+        assert view.tolist() == (-param).tolist()
+    assert optimizer._plan is not None

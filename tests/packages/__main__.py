@@ -1,67 +1,69 @@
 """`python -m tests.packages [NAME ...]`: import each package and run its program with clew.
 
-Packages are installed into a folder of their own (by default ~/.cache/clew-packages, or
-$CLEW_PACKAGES), at the versions of `table.tsv`, without their dependency on PyTorch. A program
-trains for a few steps and prints numbers; where PyTorch is installed it runs with it, too, and the
-numbers are compared.
+Packages are installed at the versions of `table.tsv`, with what they need, into a virtual
+environment of their own (by default ~/.cache/clew-packages, or $CLEW_PACKAGES) that sees the
+packages of this one: PyTorch is there, so that pip does not fetch it. A program trains for a few
+steps and prints numbers; it runs by `clew run` and with PyTorch, and the numbers are compared.
+
+`python -m tests.packages --page` writes `docs/packages.md` from the table.
 """
 
 from __future__ import annotations
 
-import csv
 import os
 import re
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
-from typing import NamedTuple
 
-FOLDER = Path(__file__).resolve().parent
-ROOT = FOLDER.parent.parent
+from tests.packages import DOCS, PROGRAMS, Package, packages, page
+
+ROOT = DOCS.parent
 CACHE = Path(os.environ.get("CLEW_PACKAGES", Path.home() / ".cache" / "clew-packages"))
+PYTHON = CACHE / "bin" / "python"
 # Numbers of a few steps of training agree so well.
 TOLERANCE = 2e-4
 _NUMBER = re.compile(r"-?\d+\.\d+(?:e[-+]\d+)?")
+# PyTorch without a GPU cannot load torchvision's compiled part; torchvision then needs these names.
+_FOR_PYTORCH = """import sys, torch
+for name in ("nms", "qnms"):
+    torch.library.define("torchvision::" + name, "(Tensor a, Tensor b, float c) -> Tensor")
+import runpy
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
 
 
-class Package(NamedTuple):
-    """One line of the table."""
-
-    name: str
-    version: str
-    module: str
-    needs: list[str]
-
-
-def packages() -> list[Package]:
-    """The table: a package, its version, the module to import, what it needs besides."""
-    with open(FOLDER / "table.tsv", encoding="utf-8") as file:
-        rows = csv.reader(file, delimiter="\t")
-        next(rows)
-        return [
-            Package(name, version, module, needs.split()) for name, version, module, needs in rows
-        ]
+def prepare() -> None:
+    """The virtual environment, if it is not there: with the packages of this one."""
+    if not PYTHON.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(CACHE)], check=True)
+        code = "import sysconfig; print(sysconfig.get_path('purelib'))"
+        own = subprocess.run([str(PYTHON), "-c", code], capture_output=True, text=True, check=True)
+        path = Path(own.stdout.strip()) / "surrounding.pth"
+        path.write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
 
 
-def install(requirement: str) -> Path:
-    """The folder of one package, which is installed if it is not there."""
-    target = CACHE / requirement.replace("==", "-")
-    if not target.exists():
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
-        subprocess.run([*command, "--target", str(target), requirement], check=True)
-    return target
+def install(package: Package) -> str:
+    """What is wrong with the installation of a package, or nothing."""
+    # torchvision names the one PyTorch that its compiled part is for.
+    options = ["--no-deps"] if package.name == "torchvision" else []
+    wanted = f"{package.name}=={package.version}"
+    command = [str(PYTHON), "-m", "pip", "install", "--quiet", *options, wanted, "torch", "numpy"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return last_line(done.stderr) if done.returncode else ""
 
 
-def run(path: list[Path], program: str, with_clew: bool) -> subprocess.CompletedProcess[str]:
+def run(file: Path, with_clew: bool) -> subprocess.CompletedProcess[str]:
     """A program in a process of its own, by clew or by PyTorch."""
-    start = "import clew.aliasing; clew.aliasing.install()\n" if with_clew else ""
     environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join(map(str, [ROOT, *path])),
-        "HF_HUB_OFFLINE": "1",
-        "MPLBACKEND": "Agg",
-        "OMP_NUM_THREADS": "1",
-    }
-    command = [sys.executable, "-W", "ignore", "-c", start + program]
+        "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1", "MPLBACKEND": "Agg", "OMP_NUM_THREADS": "1",
+        # mpi4py, which Lightning imports, looks for its library beside the interpreter.
+        "LD_LIBRARY_PATH": str(Path(sys.prefix) / "lib"),
+    }  # fmt: skip
+    how = ["-m", "clew", "run", str(file)] if with_clew else ["-c", _FOR_PYTORCH, str(file)]
+    command = [str(PYTHON), "-W", "ignore", *how]
     return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=CACHE)
 
 
@@ -77,39 +79,40 @@ def last_line(text: str) -> str:
     return text.strip().splitlines()[-1][:120] if text.strip() else "it ended without a word"
 
 
-def judge(package: Package, with_torch: bool) -> tuple[str, str, str]:
-    """Whether it imports, whether its program runs, whether the results agree."""
-    path = [install(f"{package.name}=={package.version}"), *map(install, package.needs)]
-    done = run(path, f"import {package.module}", True)
+def judge(package: Package) -> str:
+    """Whether a package's program runs, and gives PyTorch's numbers."""
+    wrong = install(package)
+    if wrong:
+        return f"not installed: {wrong}"
+    file = package.program
+    if file is None:
+        file = CACHE / "import_only.py"
+        file.write_text(f"import {package.module}\n", encoding="utf-8")
+    done = run(file, True)
     if done.returncode:
-        return f"no: {last_line(done.stderr)}", "", ""
-    file = FOLDER / f"{package.module}.py"
-    if not file.exists():
-        return "yes", "none", ""
-    program = file.read_text(encoding="utf-8")
-    done = run(path, program, True)
-    if done.returncode:
-        return "yes", f"no: {last_line(done.stderr)}", ""
-    if not with_torch:
-        return "yes", "yes", ""
-    reference = run(path, program, False)
+        return f"no: {last_line(done.stderr)}"
+    if package.program is None:
+        return "imports"
+    reference = run(file, False)
     if reference.returncode:
-        return "yes", "yes", f"PyTorch fails: {last_line(reference.stderr)}"
-    return "yes", "yes", "yes" if agree(done.stdout, reference.stdout) else "no"
+        return f"runs; PyTorch fails: {last_line(reference.stderr)}"
+    return "agrees" if agree(done.stdout, reference.stdout) else "no: other numbers"
 
 
 def main(wanted: list[str]) -> int:
-    CACHE.mkdir(parents=True, exist_ok=True)
-    probe = [sys.executable, "-c", "import torch"]
-    with_torch = subprocess.run(probe, capture_output=True, cwd=CACHE).returncode == 0
+    if wanted == ["--page"]:
+        (DOCS / "packages.md").write_text(page(), encoding="utf-8")
+        return 0
+    prepare()
     failed = 0
     for package in packages():
         if not wanted or package.name in wanted:
-            said = judge(package, with_torch)
-            failed += any(each.startswith("no") and each != "none" for each in said)
-            print(f"{package.name:30} {package.version:12} {' | '.join(said)}", flush=True)
+            said = judge(package)
+            failed += said.startswith("no")
+            print(f"{package.name:30} {package.version:12} {said}", flush=True)
     return bool(failed)
 
 
 if __name__ == "__main__":
+    assert PROGRAMS.is_dir()
     sys.exit(main(sys.argv[1:]))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 import mmap
+import pickle
 import zipfile
 from typing import Any
 
 import pytest
 
+import clew
 from tests.twice import raised, twice
 
 
@@ -74,3 +76,21 @@ def test_files_state_checksums_if_asked(lib: Any) -> Any:
         file.seek(0)
         told.append(lib.load(file)["x"])
     return told
+
+
+@twice
+def test_which_files_are_mapped_is_said_before_where_they_must_be(lib: Any) -> Any:
+    seen = []
+    for options in ({}, {"_use_new_zipfile_serialization": False}):
+        file = io.BytesIO()
+        lib.save(3, file, **options)
+        file.seek(0)
+        seen.append(raised(lib.load, file, mmap=True))
+    return seen
+
+
+def test_functions_of_no_module_are_not_saved() -> None:
+    # Those of programs that `exec` runs without a name.
+    names: dict[str, Any] = {"clew": clew, "io": io}
+    with pytest.raises(pickle.PicklingError, match="Can't pickle <function <lambda>"):
+        exec("clew.save(lambda: 0, io.BytesIO())", names)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import json
 import pickle
+import resource
 import struct
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import safetensors
 import safetensors.torch
@@ -116,3 +118,43 @@ def test_damaged_files_are_errors() -> None:
     lying = struct.pack("<Q", len(header)) + header.encode() + bytes(4)
     with pytest.raises(RuntimeError, match="the safetensors file is damaged"):
         clew.load(io.BytesIO(lying))
+
+
+def test_large_files_are_mapped(tmp_path: Path) -> None:
+    """Ten gigabytes that nobody has written: opened at once, read where they are looked at."""
+    path = tmp_path / "large.safetensors"
+    header, size = {}, 2**30
+    for number in range(10):
+        span = [number * size, (number + 1) * size]
+        header[f"layer{number}"] = {"dtype": "F32", "shape": [2**14, 2**14], "data_offsets": span}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        file.seek(8 + len(text) + 5 * size - 4)
+        file.write(np.float32(7).tobytes())
+        file.truncate(8 + len(text) + 10 * size)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for loaded in (files.load_file(path), clew.load(path, mmap=True)):
+        assert loaded["layer4"][-1, -1].item() == 7
+        assert loaded["layer5"].shape == (2**14, 2**14)
+        loaded["layer5"][0, 0] = 1
+    assert files.load_file(path)["layer5"][0, 0].item() == 0
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000
+
+
+def test_parts_that_are_not_aligned(tmp_path: Path) -> None:
+    path = tmp_path / "small.safetensors"
+    values = {"a": clew.tensor([1], dtype=clew.uint8), "b": clew.arange(3.0), "c": clew.ones(0, 2)}
+    header = {
+        "a": {"dtype": "U8", "shape": [1], "data_offsets": [0, 1]},
+        "b": {"dtype": "F32", "shape": [3], "data_offsets": [1, 13]},
+        "c": {"dtype": "F32", "shape": [0, 2], "data_offsets": [13, 13]},
+    }
+    text = json.dumps(header).encode()
+    body = b"".join(each.numpy().tobytes() for each in values.values())
+    path.write_bytes(len(text).to_bytes(8, "little") + text + body)
+    for loaded in (files.load_file(path), files.load_file(path, backend="read")):
+        assert loaded.keys() == values.keys()
+        for name, value in values.items():
+            assert loaded[name].dtype == value.dtype and clew.equal(loaded[name], value)

@@ -477,3 +477,10 @@ def test_sequential_module_like_objects() -> None:
     plain = vector(clew, 1.0)
     plain.sin().exp().backward()
     assert x.grad.tolist() == plain.grad.tolist()
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_a_linear_layer_has_the_same_bits_in_a_checkpoint(reentrant: bool) -> None:
+    layer, x = clew.nn.Linear(128, 64), clew.randn(64, 128, requires_grad=True)
+    again = checkpoint(layer, x, use_reentrant=reentrant)
+    assert clew.equal(layer(x), again)

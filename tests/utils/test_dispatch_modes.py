@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import clew
+from clew import nn
 from tests.twice import raised, twice
 
 # PyTorch detaches what a node saves of its own result; clew turns matrices in another way.
@@ -136,6 +137,47 @@ def test_a_table_of_counts(capsys: pytest.CaptureFixture[str]) -> None:
 
     with FlopCounterMode():
         clew.ones(2, 3) @ clew.ones(3, 4)
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[2].split() == ["Global", "48", "100.00%"]
-    assert lines[3].split() == ["-", "aten.mm", "48", "100.00%"]
+        nn.Sequential(nn.Linear(4, 2))(clew.ones(3, 4))
+    words = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert words[2:] == [
+        ["Global", "96", "100.00%"], ["-", "aten.mm", "48", "50.00%"],
+        ["-", "aten.addmm", "48", "50.00%"], ["Sequential", "48", "50.00%"],
+        ["-", "aten.addmm", "48", "50.00%"], ["Sequential.0", "48", "50.00%"],
+        ["-", "aten.addmm", "48", "50.00%"],
+    ]  # fmt: skip
+
+
+@twice
+def test_counts_and_names_of_modules(lib: Any) -> Any:
+    counter = importlib.import_module(f"{lib.__name__}.utils.flop_counter")
+    tracker = importlib.import_module(f"{lib.__name__}.utils.module_tracker")
+    seen: list[Any] = []
+
+    class Scale(lib.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = lib.nn.Parameter(lib.ones(4))
+
+        def forward(self, x: Any) -> Any:
+            seen.append((sorted(names.parents), names.is_bw))
+            return x * self.weight
+
+    class Net(lib.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = lib.nn.Sequential(lib.nn.Linear(4, 4), lib.nn.Tanh(), Scale())
+            self.again = self.body
+            self.head = lib.nn.Linear(4, 2)
+
+        def forward(self, x: Any) -> Any:
+            hidden = self.again(self.body(x)) @ lib.ones(4, 4)
+            hidden.register_hook(lambda g: seen.append((sorted(names.parents), names.is_bw)))
+            return self.head(hidden)
+
+    net, x = Net(), lib.ones(3, 4, requires_grad=True)
+    with tracker.ModuleTracker() as names, counter.FlopCounterMode(display=False) as counts:
+        net(x).sum().backward()
+        seen.append(sorted(names.parents))
+        net.head(lib.ones(1, 4))
+    found = counts.get_flop_counts()
+    return seen, {k: {str(op): n for op, n in found[k].items()} for k in sorted(found)}

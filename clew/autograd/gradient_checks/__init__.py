@@ -10,6 +10,7 @@ if TYPE_CHECKING:
         gradient_properties,
         jacobian_check,
         numerical_jacobian,
+        sparse_inputs,
     )
 
 # Imported when they are first asked for, so that `import clew` is quick.
@@ -18,6 +19,7 @@ __all__ = [
     "gradient_properties",
     "jacobian_check",
     "numerical_jacobian",
+    "sparse_inputs",
 ]
 
 __getattr__, __dir__ = on_request(__name__, __all__)

@@ -312,7 +312,7 @@ class _Comparison:
         tensor, output = self.inputs[j], self.outputs[i]
         place = tuple(int(k) for k in np.unravel_index(row, tensor._array.shape))
         made = output.grad_fn
-        by = "" if made is None else f", made by {made.name()} at {errors.describe(made._where)}"
+        by = "" if made is None else f", made by {made._name()} at {errors.describe(made._where)}"
         at = "" if self.places[j] == j else f" (argument {self.places[j]} of the function)"
         return (
             f"  {self.mode} mode, output {i}{by}; the largest difference is at element {place} of "

@@ -243,7 +243,12 @@ def cheapest(problem: Problem, budget: int) -> list[int] | None:
 
 
 def smallest(problem: Problem, precision: float) -> list[int]:
-    """The schedule that needs the least memory, to a part of it."""
+    """The schedule that needs the least memory, to a part of it.
+
+    Time does not matter to it: what was measured is different each time, the least memory is not.
+    """
+    steps = [step._replace(seconds=1.0) for step in problem.steps]
+    problem = problem._replace(steps=steps)
     best = problem.once
     # A step needs what it reads and makes.
     low = max(
@@ -251,7 +256,7 @@ def smallest(problem: Problem, precision: float) -> list[int]:
         for step, resident in zip(problem.steps, problem.resident, strict=True)
     )
     high = peak(problem, best)
-    while high - low > precision * high:
+    while high - low > max(precision * high, 1):
         middle = (low + high) // 2
         ways = (evicting(problem, middle, weights) for weights in WEIGHTS)
         found = next((each for each in ways if each is not None), None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +27,14 @@ class Constant:
 
     def __init__(self, array: np.ndarray) -> None:
         self.array = array
+
+
+class Provided:
+    """Memory that each run is given: by a step of an optimizer, or the state of random numbers."""
+
+
+# The words of the default generator.
+STREAM = Provided()
 
 
 class Layout(NamedTuple):
@@ -60,6 +68,13 @@ class Layout(NamedTuple):
     def permuted(self, order: Sequence[int]) -> Layout:
         shape = tuple(self.shape[each] for each in order)
         return self._replace(shape=shape, strides=tuple(self.strides[each] for each in order))
+
+    def unsqueezed(self, dim: int) -> Layout:
+        """The same elements with one more dimension, of one element."""
+        shape, strides = list(self.shape), list(self.strides)
+        shape.insert(dim, 1)
+        strides.insert(dim, 0)
+        return self._replace(shape=tuple(shape), strides=tuple(strides))
 
     def reshaped(self, *shape: int) -> Layout:
         """The same elements of contiguous memory in another shape."""
@@ -101,6 +116,10 @@ class Roots:
 
     def __getitem__(self, value: Value) -> Value:
         return self._roots.get(value, value)
+
+    def with_memory(self, values: Iterable[Value]) -> set[Value]:
+        """Values, and those whose memory they lie in."""
+        return {each for value in values for each in (value, self[value])}
 
     def layout(self, value: Value) -> Layout:
         """Where the elements of a value lie."""

@@ -6,7 +6,8 @@ What an accumulated gradient, a view or a later instruction needs is an array of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+import functools
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -14,31 +15,29 @@ import numpy as np
 from clew.compiler.graph import (
     ACCUMULATE,
     CALL,
+    COMPUTED,
     GRAD,
     STATE,
-    STORE,
     VIEW,
-    Graph,
     Instruction,
     Value,
 )
-from clew.compiler.native.calls import Call, Calls
+from clew.compiler.native.calls import Call, Calls, stop_unless_zero
 from clew.compiler.native.layouts import (
+    STREAM,
     Constant,
     Declined,
     Layout,
+    Provided,
     Roots,
     Temporary,
-    memory_order,
 )
-from clew.compiler.native.rules import lowered
-from clew.compiler.passes.overlap import finish_products
+from clew.compiler.native.optimizer_steps import OptimizerStep
+from clew.core.tensor import Tensor
 from clew.kernels.compiled.command_list import Command, CommandList, Pointer
-from clew.kernels.runtime.command_interpreter import MOST_ARGUMENTS, MOST_POINTERS
+from clew.kernels.runtime.command_interpreter import MOST_POINTERS
 
 _ALIGNMENT = 64
-# A segment of fewer calls is not worth its own.
-_FEWEST_CALLS = 2
 
 
 class Check:
@@ -55,6 +54,13 @@ class Check:
 
     def reads(self) -> list[Value]:
         return [each for each in self.arguments if isinstance(each, Value)]
+
+
+def count_additions(leaves: Iterable[Tensor]) -> None:
+    """Note that gradients of leaves were written to."""
+    for leaf in leaves:
+        assert leaf._grad is not None
+        leaf._grad._storage.bump("AccumulateGrad", None)
 
 
 class Segment:
@@ -74,6 +80,10 @@ class Segment:
         # Memory that these will read or write.
         self.read_after: set[Value] = set()
         self.written_after: set[Value] = set()
+        # Gradients of leaves which lie, until then, in memory that nobody else uses.
+        self.given: dict[Value, Layout] = {}
+        # Whether it draws random numbers: it holds the lock of the generator meanwhile.
+        self.draws = False
         self.has_pending = False
         self.pointers = 0
         self.inputs: list[Value] = []
@@ -82,6 +92,14 @@ class Segment:
         self.constants: list[np.ndarray] = []
         # The dtypes of the numbers that are checked.
         self.wrong: list[np.dtype] = []
+        # Steps of optimizers, which give memory to each run.
+        self.steps: list[OptimizerStep] = []
+        # How many of the numbers above each of them waits for.
+        self.stops: list[int] = []
+        # How many of them end the commands, so far.
+        self.stopped = 0
+        # Leaves to whose gradients something was added.
+        self.added: list[Tensor] = []
 
     def reads(self) -> list[Value]:
         """The values that it takes from outside."""
@@ -97,29 +115,76 @@ class Segment:
 
     def add(self, instruction: Instruction, made: Calls) -> None:
         self.members.append(instruction)
-        self.calls += made.calls
+        if instruction.kind == ACCUMULATE:
+            self.added.append(instruction.detail)
+        self.calls += [
+            each._replace(operands=tuple(map(self._placed, each.operands))) for each in made.calls
+        ]
         self.checks += made.checks
+        self.draws |= made.draws
         self.has_pending |= any(each.is_async for each in made.calls)
         self.pointers += sum(len(each.operands) for each in made.calls)
 
     def owns(self, root: Value) -> bool:
         """Whether it may write to memory: its own, or what is guarded to be as it was captured."""
-        if root.kind in (STATE, GRAD):
+        if root.kind in (STATE, GRAD) or root in self.given:
             return True
         return any(root in each.outputs for each in self.members)
 
-    def defer(self, instruction: Instruction) -> None:
-        """An accumulated gradient: nobody reads it before the segment ends."""
+    def _placed(self, operand: Layout) -> Layout:
+        """Where an operand lies while the segment runs."""
+        place = self.given.get(operand.root)
+        if place is None:
+            return operand
+        return operand._replace(root=place.root, offset=place.offset + operand.offset)
+
+    def defer(self, instruction: Instruction, place: Layout | None) -> None:
+        """An accumulated gradient: a leaf gets it when the segment has ended.
+
+        `place` is its memory until then, which nobody else uses; None: nobody may read it.
+        """
         self.after.append(instruction)
         self.read_after.update(value.alias for value in instruction.reads())
         outs = [out for out in instruction.outputs if out is not None]
         self.written_after.update(value.alias for value in (*instruction.writes(), *outs))
+        if place is not None:
+            self.given[outs[0]] = place
 
-    def conflicts(self, instruction: Instruction) -> bool:
-        """Whether an instruction must come after those that are deferred."""
-        if any(value.alias in self.written_after for value in instruction.reads()):
-            return True
-        return any(value.alias in self.read_after for value in instruction.writes())
+    def add_step(self, instruction: Instruction, roots: Roots) -> bool:
+        """Make an optimizer's step here, if all its gradients are memory that is known."""
+        given = {each.outputs[0]: each.inputs[0] for each in self._given()}
+        gradients = [given.get(value, value) for value in instruction.reads()]
+        after = (each.inputs[0] for each in self._given())
+        # What leaves get later must not be memory that the step writes.
+        if any(roots[value].kind != COMPUTED for value in after):
+            return False
+        if any(value.alias in self.written_after - given.keys() for value in gradients):
+            return False
+        step: OptimizerStep = instruction.detail
+        try:
+            made = step.lowered([roots.layout(value) for value in gradients])
+        except Declined:
+            return False
+        if self.pointers + sum(len(each.operands) for each in made.calls) > MOST_POINTERS:
+            return False
+        self.stop()
+        self.add(instruction, made)
+        self.steps.append(step)
+        self.stops.append(self.stopped)
+        return True
+
+    def stop(self) -> None:
+        """Let nothing that follows run if one of the numbers is not zero: errors come before it."""
+        stops = [stop_unless_zero(wrong) for wrong, _, _ in self.checks[self.stopped :]]
+        self.calls += stops
+        self.pointers += len(stops)
+        self.stopped = len(self.checks)
+
+    def _given(self) -> list[Instruction]:
+        """What gives leaves gradients of their own after the segment."""
+        return [each for each in self.after
+                if isinstance(each, Instruction) and each.kind == ACCUMULATE
+                and each.inputs[1] is None]  # fmt: skip
 
     # -- memory ----------------------------------------------------------------------------------
 
@@ -129,12 +194,15 @@ class Segment:
         for member in reversed(self.members):
             if member.kind == VIEW and any(out in needed for out in member.outputs):
                 views.insert(0, member)
-                needed |= _with_memory(member.reads(), roots)
+                needed |= roots.with_memory(member.reads())
         checks = [
             Check(f"wrong{self.number}_{place}", function, arguments)
             for place, (_, function, arguments) in enumerate(self.checks)
         ]
         self.after = [*views, *checks, *self.after]
+        if self.added:
+            count = functools.partial(count_additions, self.added)
+            self.after.append(Instruction(CALL, "count", count, (), {}, ()))
         made = {out for each in self.members if each.kind != VIEW for out in each.outputs}
         own = {out for out in made if out is not None}
         self.outputs = sorted(own & needed, key=lambda each: each.number)
@@ -162,6 +230,11 @@ class Segment:
         for wrong, _, _ in self.checks:
             places[wrong.root] = Pointer(arena + 1 + len(constants) + len(self.wrong), 0)
             self.wrong.append(wrong.dtype)
+        first = arena + 1 + len(constants) + len(self.wrong)
+        given = [provided for step in self.steps for provided in step.provided]
+        given += [STREAM] * self.draws
+        for number, provided in enumerate(given, first):
+            places[provided] = Pointer(number, 0)
         commands = [
             Command(
                 each.function, each.data,
@@ -182,7 +255,7 @@ class Segment:
         for index, each in enumerate(self.calls):
             for operand in each.operands:
                 root = operand.root
-                if root in places or root in apart or isinstance(root, Constant):
+                if root in places or root in apart or isinstance(root, Constant | Provided):
                     continue
                 first.setdefault(root, index)
                 last[root] = index
@@ -216,106 +289,3 @@ def _packed(
 def _nbytes(root: Any) -> int:
     nbytes = root.nbytes if isinstance(root, Temporary) else root.size * root.dtype.itemsize
     return -(-max(nbytes, 1) // _ALIGNMENT) * _ALIGNMENT
-
-
-# -- choosing ------------------------------------------------------------------------------------
-
-
-Item = Instruction | Segment | Check
-
-
-def segmented(graph: Graph, cuts: Collection[Instruction] = ()) -> list[Item]:
-    """The instructions of a graph, with segments where several in a row have a native form.
-
-    What a segment is given and makes takes memory as long as it runs: it ends before each of
-    `cuts`.
-    """
-    roots = Roots(graph)
-    items: list[Instruction | Segment] = []
-    segment = Segment(0)
-
-    def close() -> None:
-        nonlocal segment
-        if segment.has_pending:
-            segment.add(*_wait(roots))
-        if len(segment.calls) >= _FEWEST_CALLS:
-            items.append(segment)
-        else:
-            items.extend(segment.members)
-            items.extend(each for each in segment.after if isinstance(each, Instruction))
-        segment = Segment(len(items))
-
-    for instruction in graph.instructions:
-        is_full = segment.pointers > MOST_POINTERS - 2 * MOST_ARGUMENTS
-        if is_full or instruction in cuts or segment.conflicts(instruction):
-            close()
-        if instruction.kind == VIEW:
-            segment.members.append(instruction)
-        elif instruction.kind == ACCUMULATE and segment.calls:
-            segment.defer(instruction)
-        elif (made := _native(instruction, segment, roots)) is not None:
-            segment.add(instruction, made)
-        else:
-            close()
-            items.append(instruction)
-    close()
-    _finish(graph, items, roots)
-    flat: list[Item] = []
-    for item in items:
-        flat.append(item)
-        if isinstance(item, Segment):
-            flat += item.after
-    return flat
-
-
-def _native(instruction: Instruction, segment: Segment, roots: Roots) -> Calls | None:
-    if instruction.kind == CALL and not segment.has_pending:
-        return None
-    try:
-        made = lowered(instruction, roots)
-    except Declined:
-        return None
-    for out in instruction.outputs:
-        # Some operations give back what they are given.
-        if out is not None and (out.alias is not out or out in instruction.reads()):
-            return None
-        if out is not None and memory_order(out) is None:
-            return None
-    if instruction.kind == STORE and not segment.owns(roots[instruction.inputs[0]]):
-        return None
-    if any(len(each.operands) > MOST_ARGUMENTS for each in made.calls):
-        return None
-    if instruction.kind == CALL:
-        segment.has_pending = False
-    return made
-
-
-def _wait(roots: Roots) -> tuple[Instruction, Calls]:
-    instruction = Instruction(CALL, "wait", finish_products, (), {}, ())
-    return instruction, lowered(instruction, roots)
-
-
-def _finish(graph: Graph, items: Sequence[Instruction | Segment], roots: Roots) -> None:
-    """Tell every segment what others read of its values, the last first: views that one makes for
-    others may be views of what an earlier one made."""
-    for item in reversed(items):
-        if not isinstance(item, Segment):
-            continue
-        needed = set(graph.results)
-        for other in items:
-            if other is item:
-                needed.update(v for each in item.after for v in each.reads())
-                arguments = (each for _, _, given in item.checks for each in given)
-                needed.update(each.value for each in arguments
-                              if isinstance(each, Layout) and each.value is not None)  # fmt: skip
-            elif isinstance(other, Segment):
-                # It needs the memory; views it knows by their layout.
-                needed.update(roots[v] for each in other.members for v in each.reads())
-                needed.update(v for each in other.after for v in each.reads())
-            else:
-                needed.update(other.reads())
-        item.finish(_with_memory(needed, roots), roots)
-
-
-def _with_memory(values: Iterable[Value], roots: Roots) -> set[Value]:
-    return {each for value in values for each in (value, roots[value])}

@@ -1,4 +1,4 @@
-"""Dead code: instructions whose results nobody uses, and that change nothing, are left out."""
+"""Dead code: what nobody uses is left out, if it changes nothing and raises no error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ def remove_dead_code(graph: Graph) -> None:
     # read later nor returned, is seen by nobody.
     kept = []
     for instruction in reversed(graph.instructions):
-        if instruction.has_effect or any(out in needed for out in instruction.outputs):
+        is_effect = instruction.has_effect or instruction.may_raise
+        if is_effect or any(out in needed for out in instruction.outputs):
             kept.append(instruction)
             needed.update(instruction.reads())
     graph.instructions = kept[::-1]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from clew.compiler.expressions import expression
+from clew.compiler.expressions import MASKED, expression
 from clew.compiler.fused_kernels import FusedKernel, operations
 from clew.compiler.graph import (
     CALL,
@@ -182,8 +182,11 @@ def fuse(graph: Graph) -> None:
     _Fusion(graph).run()
 
 
-def fusible(instruction: Instruction) -> np.dtype | None:
-    """The float type that an elementwise instruction computes in, or None if it is not fused."""
+def fusible(instruction: Instruction, is_alone: bool = False) -> np.dtype | None:
+    """The float type that an elementwise instruction computes in, or None if it is not fused.
+
+    With `is_alone` it is a kernel of its own, whatever the order of its operands in memory.
+    """
     if instruction.kind != COMPUTE or instruction.is_random or len(instruction.outputs) != 1:
         return None
     op, out = instruction.detail, instruction.outputs[0]
@@ -202,6 +205,9 @@ def fusible(instruction: Instruction) -> np.dtype | None:
         elif operand is not None and type(operand) not in (bool, int, float):
             return None
     if dtype is None or (out.dtype is not _BOOL and out.dtype is not dtype):
+        return None
+    if op.name in MASKED and not is_alone and not all(map(_is_row_major, instruction.reads())):
+        # The result has an order of its own in memory.
         return None
     numbers = (bool, int, float, str, type(None))
     return dtype if all(isinstance(each, numbers) for each in instruction.params.values()) else None
@@ -281,6 +287,7 @@ class _Inlining:
                 fusible(member) is cluster.dtype
                 and len(_without(loads, value, member, cluster)) <= len(loads)
                 and operations(member) <= MOST_RECOMPUTED
+                and value.alias not in self.written
                 and self._is_safe(member, last)
                 and self._kept_longer(member.reads(), cluster, last)
                 <= self._kept_longer([value], cluster, last)

@@ -100,7 +100,8 @@ def _wait() -> Instruction:
 def _users(graph: Graph) -> dict[Value, list[Instruction]]:
     users: dict[Value, list[Instruction]] = {}
     for instruction in graph.instructions:
-        for value in instruction.reads():
+        # A step of an optimizer reads the gradients that leaves have.
+        for value in instruction.reads() if instruction.kind != CALL else ():
             users.setdefault(value.alias, []).append(instruction)
     return users
 

@@ -7,8 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from clew import amp as _amp
+from clew.aliasing import on_request as _on_request
 from clew.amp.settings import warn_of_older_name as _warn_of_older_name
 from clew.backend import dtypes
+
+# Imported when they are first asked for.
+__getattr__, __dir__ = _on_request(__name__, {"autocast_mode", "common", "grad_scaler"})
 
 __all__ = ["GradScaler", "amp_definitely_not_available", "autocast", "custom_bwd", "custom_fwd"]
 

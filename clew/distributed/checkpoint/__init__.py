@@ -1,31 +1,27 @@
-"""`torch.distributed.checkpoint`: state dicts written by several processes. Calling it raises."""
+"""`torch.distributed.checkpoint`: state dicts that several ranks write and read in parts."""
 
 from __future__ import annotations
 
-from clew.distributed.refusing import Refused, refused
+from clew.distributed.checkpoint.api import CheckpointException
+from clew.distributed.checkpoint.default_planner import DefaultLoadPlanner, DefaultSavePlanner
+from clew.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
+from clew.distributed.checkpoint.hf_storage import (
+    HuggingFaceStorageReader,
+    HuggingFaceStorageWriter,
+)
+from clew.distributed.checkpoint.metadata import (
+    BytesStorageMetadata,
+    ChunkStorageMetadata,
+    Metadata,
+    TensorStorageMetadata,
+)
+from clew.distributed.checkpoint.state_dict_loader import load, load_state_dict
+from clew.distributed.checkpoint.state_dict_saver import async_save, save, save_state_dict
+from clew.distributed.checkpoint.storage import StorageReader, StorageWriter
 
 __all__ = [
-    "DefaultLoadPlanner", "DefaultSavePlanner", "FileSystemReader", "FileSystemWriter",
-    "async_save", "load", "load_state_dict", "save", "save_state_dict",
+    "BytesStorageMetadata", "CheckpointException", "ChunkStorageMetadata", "DefaultLoadPlanner",
+    "DefaultSavePlanner", "FileSystemReader", "FileSystemWriter", "HuggingFaceStorageReader",
+    "HuggingFaceStorageWriter", "Metadata", "StorageReader", "StorageWriter",
+    "TensorStorageMetadata", "async_save", "load", "load_state_dict", "save", "save_state_dict",
 ]  # fmt: skip
-
-
-class FileSystemReader(Refused):
-    """Reads parts of a state dict. Making one raises."""
-
-
-class FileSystemWriter(Refused):
-    """Writes parts of a state dict. Making one raises."""
-
-
-class DefaultSavePlanner(Refused):
-    """Decides who writes what. Making one raises."""
-
-
-class DefaultLoadPlanner(Refused):
-    """Decides who reads what. Making one raises."""
-
-
-save, load = refused("checkpoint.save"), refused("checkpoint.load")
-save_state_dict, load_state_dict = refused("save_state_dict"), refused("load_state_dict")
-async_save = refused("async_save")

@@ -1,1 +1,1 @@
-"""Starts several processes, which clew does not have."""
+"""Starts a program as several ranks under MPI, shows what they print, and says why they end."""

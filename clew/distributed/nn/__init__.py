@@ -1,4 +1,4 @@
-"""`torch.distributed.nn`: collectives that gradients go through. Calling one raises."""
+"""`torch.distributed.nn`: collectives that gradients go through."""
 
 from clew.distributed.nn import functional
 from clew.distributed.nn.functional import (

@@ -1,24 +1,16 @@
-"""`torch.distributed.tensor`: tensors in parts over processes. None can be made here."""
+"""`torch.distributed.tensor`: tensors in parts over ranks."""
 
 from __future__ import annotations
 
 from clew.distributed.device_mesh import DeviceMesh, init_device_mesh
-from clew.distributed.refusing import Refused, refused
+from clew.distributed.tensor import rules
+from clew.distributed.tensor.dtensor import DTensor, distribute_tensor
+from clew.distributed.tensor.making import empty, full, ones, rand, randn, zeros
+from clew.distributed.tensor.modules import distribute_module
 from clew.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
 
 __all__ = [
     "DTensor", "DeviceMesh", "Partial", "Placement", "Replicate", "Shard", "distribute_module",
-    "distribute_tensor", "empty", "full", "init_device_mesh", "ones", "rand", "randn", "zeros",
+    "distribute_tensor", "empty", "full", "init_device_mesh", "ones", "rand", "randn", "rules",
+    "zeros",
 ]  # fmt: skip
-
-
-class DTensor(Refused):
-    """A tensor in parts over processes: for `isinstance`. No tensor of clew's is one."""
-
-    from_local = staticmethod(refused("DTensor.from_local"))
-
-
-distribute_tensor = refused("distribute_tensor")
-distribute_module = refused("distribute_module")
-empty, full, ones = refused("empty"), refused("full"), refused("ones")
-rand, randn, zeros = refused("rand"), refused("randn"), refused("zeros")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Partial", "Placement", "Replicate", "Shard"]
+__all__ = ["Partial", "Placement", "Replicate", "Shard", "_StridedShard"]
 
 
 class Placement:
@@ -28,6 +28,13 @@ class Shard(Placement):
     """Each process has a part along a dimension."""
 
     dim: int
+
+
+@dataclass(frozen=True)
+class _StridedShard(Shard):
+    """Parts of parts, where two dimensions of a mesh cut the same dimension: for `isinstance`."""
+
+    split_factor: int = 1
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,9 @@ from clew.distributions.transforms.elementwise import (
     SoftplusTransform,
     TanhTransform,
 )
+from clew.distributions.transforms.elementwise import (
+    clipped_sigmoid as _clipped_sigmoid,  # noqa: F401  (programs look for it here)
+)
 from clew.distributions.transforms.multivariate import (
     CorrCholeskyTransform,
     LowerCholeskyTransform,

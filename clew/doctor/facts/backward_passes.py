@@ -5,12 +5,10 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from clew.core.engine import Run
-from clew.core.node import ACCUMULATE_SEQUENCE, AccumulateGrad
-from clew.core.tensor import Tensor
 from clew.doctor.facts.graphs import divided_by
 from clew.doctor.facts.places import Line, line_of, stack_here
 from clew.doctor.facts.records import BackwardSite, number_mark
+from clew.observed import ACCUMULATE_SEQUENCE, Tensor
 
 if TYPE_CHECKING:
     from clew.doctor.facts.recorder import Recorder
@@ -20,7 +18,7 @@ _MANY = 256
 
 
 def backward_begins(
-    recorder: Recorder, run: Run, roots: list[Any], tensors: tuple[Any, ...]
+    recorder: Recorder, run: Any, roots: list[Any], tensors: tuple[Any, ...]
 ) -> Any:
     """The leaves that this pass will reach, with what is known of them."""
     stack = stack_here()
@@ -34,7 +32,7 @@ def backward_begins(
     _note_kept(recorder, run, site)
     leaves = []
     for node in run.nodes:
-        if isinstance(node, AccumulateGrad):
+        if node.is_accumulator:
             tensor = node._variable()
             if tensor is not None:
                 known = recorder.facts(tensor)
@@ -42,9 +40,14 @@ def backward_begins(
                 known.use_order = ACCUMULATE_SEQUENCE - node._seq
                 known.see(tensor)
                 leaves.append((known, tensor, node))
+    _note_uses(run, leaves)
     scale = recorder.loss_scale
     if run.accumulate:
+        recorder.cleared_first = recorder.cleared_last
         for known, tensor, _ in leaves:
+            if recorder.stepping is not None and known.cleared_when < recorder.step_began:
+                # A closure that runs again, and nothing was cleared since the step began.
+                known.consumed |= any(before == stack for before, _, _ in known.pending)
             recorder.settle(known, tensor, line)
         _note_early(recorder, run, line)
         _note_loss(recorder, site, tensors)
@@ -79,7 +82,7 @@ def _note_lonely(recorder: Recorder, root: Any) -> None:
     recorder.lonely[recorder.born_at(root), left or cut] += 1
 
 
-def _note_early(recorder: Recorder, run: Run, line: Line | None) -> None:
+def _note_early(recorder: Recorder, run: Any, line: Line | None) -> None:
     """Was a step taken between the building of this graph and its backward?"""
     if not recorder.optimizers:
         return
@@ -92,9 +95,7 @@ def _note_early(recorder: Recorder, run: Run, line: Line | None) -> None:
     first_use = {
         id(tensor): users[id(node)]
         for node in run.nodes
-        if isinstance(node, AccumulateGrad)
-        and id(node) in users
-        and (tensor := node._variable()) is not None
+        if node.is_accumulator and id(node) in users and (tensor := node._variable()) is not None
     }
     for facts in recorder.optimizers.values():
         hit = 0
@@ -114,7 +115,7 @@ def _note_early(recorder: Recorder, run: Run, line: Line | None) -> None:
                 facts.early_at[facts.step_at.most_common(1)[0][0]] += 1
 
 
-def _note_kept(recorder: Recorder, run: Run, site: BackwardSite) -> None:
+def _note_kept(recorder: Recorder, run: Any, site: BackwardSite) -> None:
     """Graphs that were kept for a second backward: did it come?"""
     waiting = []
     for reference, keeper, when in recorder.kept:
@@ -127,18 +128,29 @@ def _note_kept(recorder: Recorder, run: Run, site: BackwardSite) -> None:
     if run.retain_graph and not run.create_graph:
         site.asked += not run.accumulate
         site.kept += 1
-        inner = [n for n in run.nodes if not n.is_accumulator and hasattr(n, "plan")]
+        inner = [n for n in run.nodes if not n.is_accumulator and n._is_op]
         # Any node with something saved would do; the oldest is the likeliest to be shared.
         inner.sort(key=lambda n: n._seq)
         for node in inner[:1] + inner[len(inner) // 2 : len(inner) // 2 + 1] + inner[-1:]:
             recorder.kept.append((weakref.ref(node), site, recorder.steps))
 
 
-def backward_ends(recorder: Recorder, run: Run, begun: Any) -> None:
+def _note_uses(run: Any, leaves: list[Any]) -> None:
+    """Where leaves are used for the first time, if their own nodes do not say it."""
+    wanted = {id(node): known for known, _, node in leaves if known.first_use is None}
+    for node in run.nodes if wanted else ():
+        for edge in node._edges:
+            known = None if edge is None else wanted.get(id(edge[0]))
+            if known is not None and known.first_use is None:
+                known.first_use = node._where
+
+
+def backward_ends(recorder: Recorder, run: Any, begun: Any) -> None:
     site, stack, leaves, factor = begun
     recorder.backwards += 1
+    recorder.accumulations += run.accumulate
     now = recorder.tick()
-    closure = recorder.stepping is not None
+    stepping = recorder.stepping  # that of a closure
     if run.accumulate and run.create_graph:
         _note_graph_of_gradients(recorder, site, leaves)
     if run.accumulate and leaves and all(known.optimizers for known, _, _ in leaves):
@@ -149,17 +161,21 @@ def backward_ends(recorder: Recorder, run: Run, begun: Any) -> None:
         if not run.accumulate or (run.targets and node not in run.targets):
             if run.targets and node in run.targets:
                 known.asked += 1
+            elif run.create_graph:
+                known.derived += 1
             continue
         if tensor._grad is None:
             continue
+        if not known.reached:
+            known.first_pass, known.first_steps = recorder.accumulations, recorder.steps
+        known.last_pass, known.last_steps = recorder.accumulations, recorder.steps
         known.reached += 1
         known.last_reached = now
         if len(known.pending) < _MANY:
             known.pending.append((stack, factor, now))
         known.grad_mark = number_mark(tensor._grad)
         known.value_mark = number_mark(tensor)
-        if closure:
-            known.consumed = True
+        if stepping is not None and stepping.number in known.optimizers:
             if known.stale:
                 known.stale_steps += 1
             known.steps += 1

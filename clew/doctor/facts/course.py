@@ -22,10 +22,22 @@ def prepare(session: Session) -> None:
     enough = 2 if overflows and ratios and max(ratios[:3]) > 3.0 else 3
     for site in session.recorder.sites.values():
         growth, lost = growth_of(site.losses.values, enough)
+        if ratios and max(ratios[:3]) > 1.0 and len(site.losses.values) >= 8:
+            # The first step replaces the weights: what was before it is the start.
+            above = _growth_from_first(site.losses.values)
+            growth = max(growth, above)
+            # It has replaced them by far, and the loss has not come back since.
+            session.diverges |= above > 30.0 and max(ratios[:3]) > 3.0 and site.count >= 8
         if site.count >= 3 and (session.recorder.steps >= 3 or not session.recorder.optimizers):
             session.growth = max(session.growth, growth)
             session.diverges |= growth > (30.0 if lost else 300.0)
     session.too_fast = bool(ratios) and statistics.median(ratios) > 0.3
+
+
+def _growth_from_first(losses: list[float]) -> float:
+    """By which factor the loss is above its first value, as a rule."""
+    finite = [abs(v) for v in losses if math.isfinite(v)]
+    return statistics.median(finite) / max(finite[0], 0.05) if finite else 1.0
 
 
 def growth_of(losses: list[float], enough: int = 3) -> tuple[float, bool]:

@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from clew.core.state import local
-from clew.core.tensor import Tensor, WeakTensorRef
-from clew.doctor.facts.graphs import MOVES, inputs_of, number_saved, op_name
-from clew.doctor.facts.losses import ops_behind, reduction_of
+from clew.doctor.facts.axes import is_batch, same_place
+from clew.doctor.facts.graphs import inputs_of, op_name
 from clew.doctor.facts.places import (
     Line,
     Place,
@@ -24,11 +22,10 @@ from clew.doctor.facts.places import (
     user_frames,
 )
 from clew.doctor.facts.recorder import Recorder
-from clew.doctor.facts.records import ParamFacts
-from clew.nn.modules.module import Module
-from clew.utils.data.dataloader import DataLoader
-from clew.utils.data.dataset import Subset
+from clew.doctor.facts.records import ParamFacts, number_mark
+from clew.observed import Tensor, WeakTensorRef
 
+_EXCHANGES = frozenset({"transpose", "permute", "t"})
 _ROWS = 6000
 
 
@@ -41,23 +38,15 @@ class Swap:
         self.count = 0
 
 
-class TermFacts:
-    """The reductions of the terms of one loss."""
-
-    def __init__(self) -> None:
-        self.mixed: Counter[tuple[Line | None, Line | None]] = Counter()
-        self.summed: Counter[Line | None] = Counter()
-        self.batch = 0
-
-
 class HandCall:
     """A product of data and a parameter, as if a model were called."""
 
-    def __init__(self, line: Line | None) -> None:
+    def __init__(self, line: Line | None, grad: bool) -> None:
         self.line = line
         self.training = True
-        self.grad = local.state.grad_enabled
+        self.grad = grad
         self.rows: tuple[Any, set[int]] | None = None
+        self.weights: Any = None  # changes when a weight does
 
 
 class DataWatch:
@@ -70,20 +59,26 @@ class DataWatch:
         self.held_out: dict[Any, set[int]] = {}
         self.settled: dict[Any, int] = {}  # calls in a row that brought no new training row
         self.common: dict[Any, set[int]] = {}  # of these, trained on before
+        self.partly_known: set[Any] = set()  # models that were trained on more rows than are kept
+        self.followed: Counter[Any] = Counter()  # calls that came after others had been trained
+        self.passes: dict[Any, tuple[int, Any]] = {}
         self.codes: set[Any] = set()  # evaluations on integers
         self.held_rows: dict[Any, int] = {}  # the most rows of one call
         self.held_at: dict[Any, Counter[Line | None]] = {}
+        self.wholes: set[Any] = set()  # evaluations on what training batches are picked out of
+        self.is_source: Callable[[Tensor], bool] = lambda tensor: False
         self.held_names: dict[Any, Line | None] = {}
         self.held_under: dict[Any, Counter[Line | None]] = {}  # the no_grad in force
         self.datasets: dict[int, tuple[weakref.ref[Any], Line | None]] = {}
         # The batch that a loader gave last, and the line that made the loader's dataset.
-        self.given: tuple[weakref.ref[Tensor], Line | None] | None = None
+        self.given: tuple[weakref.ref[Tensor], Line | None, Any] | None = None
+        # Datasets of which parts are trained on: which parts, by a mark of their indices.
+        self.parts: weakref.WeakKeyDictionary[Any, set[int]] = weakref.WeakKeyDictionary()
+        self.last_part: weakref.ref[Any] | None = None
         self.swaps: dict[Line | None, Swap] = {}
-        self.terms = TermFacts()
         self.calls = 0
         self.batches: set[int] = set()
         self.batch: Callable[[], int | None] = lambda: None
-        self.sum_backwards = 0
 
     # -- initial values --------------------------------------------------------------------------
 
@@ -113,7 +108,7 @@ class DataWatch:
 
     # -- rows ------------------------------------------------------------------------------------
 
-    def root_called(self, module: Module, call: Any, result: Any) -> None:
+    def root_called(self, module: Any, call: Any, result: Any) -> None:
         args = call.args
         if not args or not isinstance(args[0], Tensor) or args[0]._is_lifted:
             return
@@ -121,6 +116,8 @@ class DataWatch:
         if array.ndim and len(self.batches) < 100:
             self.batches.add(array.shape[0])
         facts = self.recorder.module_facts(module)
+        first = self.recorder.engine.tensor(next(module.parameters(), None))
+        call.weights = None if first is None else number_mark(first)
         self._rows_seen(args[0], call, -1 if facts is None else facts.number)
 
     def multiplied(self, data: Tensor, weights: Tensor) -> None:
@@ -128,7 +125,7 @@ class DataWatch:
         known = self.recorder.find(weights)
         if known is None or self.calls > 3000:
             return
-        call = HandCall(line_of(here()))
+        call = HandCall(line_of(here()), self.recorder.local.state.grad_enabled)
         self._rows_seen(data, call, ("by hand", known.number))
         if call.rows is not None:
             self.went_backward([call])
@@ -151,17 +148,28 @@ class DataWatch:
             return
         if training and self.settled.get(key, 0) > 20 and self.calls % 8:
             return  # the training rows are known by now
-        count = min(array.shape[0], 256)
+        count = min(array.shape[0], 2048 if self.calls < 64 else 256)
         fresh = {hash(array[i].tobytes()) for i in range(count)}
         if training:
             self.settled[key] = self.settled.get(key, 0) + 1 if fresh <= rows else 0
+            if array.shape[0] > count and not fresh <= rows:
+                self.partly_known.add(key)  # which of the others are trained on, nobody knows
             call.rows = key, fresh  # they count when the call's result has gone backward
+            self._part_used(given)
             return
         lines = self.held_at.setdefault(key, Counter())
         if call.line not in lines:
             self.held_names[key] = self.made_at(given)
         lines[call.line] += 1
-        reason = local.state.no_grad_reason
+        # Has anything been trained since the last call, and was it not this model?
+        now = self.recorder.backwards, call.weights
+        before = self.passes.get(key, now)
+        same = call.weights is not None and before[1] == now[1]
+        self.followed[key] += same and before[0] != now[0]
+        self.passes[key] = now
+        if self.is_source(given) or self._is_pool(given):
+            self.wholes.add(key)
+        reason = self.recorder.local.state.no_grad_reason
         if not call.grad and reason is not None:
             self.held_under.setdefault(key, Counter())[line_of(reason.where)] += 1
         if not _is_telling(array):
@@ -183,10 +191,14 @@ class DataWatch:
                 call.rows = None
 
     def serves_training(self, key: Any) -> bool:
-        """Whether what the calls gave, without gradients, was mostly used in a loss: targets."""
+        """Whether what the calls gave, without gradients, was mostly used in a loss: targets.
+
+        Of a model that learns no more, while others learn between its calls, that is certain.
+        """
         under = self.held_under.get(key, Counter())
         used = sum(min(count, self.recorder.joined[line]) for line, count in under.items())
-        return used >= 0.5 * sum(self.held_at[key].values())
+        calls = sum(self.held_at[key].values())
+        return used >= 0.5 * calls or self.followed[key] >= 0.5 * calls
 
     def is_drawn(self, key: Any) -> bool:
         """Whether codes are drawn anew for each evaluation, as windows of a text: no fixed set."""
@@ -201,23 +213,53 @@ class DataWatch:
             first = first[0]
         entry = self.datasets.get(id(iterator._dataset))
         if isinstance(first, Tensor) and entry is not None and entry[0]() is iterator._dataset:
-            self.given = WeakTensorRef(first), entry[1]
+            self.given = WeakTensorRef(first), entry[1], entry[0]
+
+    def _part_used(self, given: Tensor) -> None:
+        """A batch to learn from: which part of its dataset was it taken out of?"""
+        dataset = self.given[2]() if self.given is not None and self.given[0]() is given else None
+        if not isinstance(dataset, self.recorder.engine.Subset):
+            return
+        if self.last_part is not None and self.last_part() is dataset:
+            return
+        self.last_part = weakref.ref(dataset)
+        parts = self.parts.setdefault(dataset.dataset, set())
+        if len(parts) < 2:
+            parts.add(hash(tuple(dataset.indices)))
+
+    def _is_pool(self, given: Tensor) -> bool:
+        """Whether these are all the rows of a dataset of which other parts are learnt each time.
+
+        They are measured to choose among them, as for a curriculum or by an active learner.
+        """
+        engine = self.recorder.engine
+        for dataset, parts in list(self.parts.items()):
+            if len(parts) > 1 and isinstance(dataset, engine.TensorDataset):
+                whole = engine.tensor(dataset.tensors[0])
+                if whole is not None and engine.same_memory(whole, given):
+                    return True
+        return False
 
     def made_at(self, tensor: Tensor) -> Line | None:
         """The line that made the data which a batch comes from, by the names around the call."""
         if self.given is not None and self.given[0]() is tensor:
             return self.given[1]
+        part = self.recorder.born_at(tensor) if tensor._view is not None else None
+        if part is not None:
+            return part
+        engine = self.recorder.engine
+        loaders = (engine.DataLoader, engine.Subset)
         for frame in user_frames(2):
             names = locals_of(frame)
             for held in list(names.values()):
-                dataset = held.dataset if isinstance(held, DataLoader | Subset) else None
+                dataset = held.dataset if isinstance(held, loaders) else None
                 for each in (dataset, held) if dataset is not None else ():
                     entry = self.datasets.get(id(each))
                     if entry is not None and entry[0]() is each:
                         return entry[1]
             best: tuple[int, Line] | None = None
             for name, held in list(names.items()):
-                size = _holds(held, tensor)
+                size = _holds(engine.tensor(held), tensor)
                 if size is None or (best is not None and best[0] <= size):
                     continue
                 line = assigned_at(name, frame.f_code.co_filename, code=frame.f_code)
@@ -242,35 +284,16 @@ class DataWatch:
         batch = self.batch()
         if not source._array.flags.c_contiguous:
             return
-        if mixes(before, after, batch) or _unfolds_wrongly(source._node, before, after, batch):
+        node = source._node
+        if (
+            mixes(before, after, batch)
+            or _unfolds_wrongly(node, before, after, batch)
+            or _left_behind(node, before, after, batch)
+            or _renamed(node, before, after, batch)
+        ):
             line = line_of(here())
             swap = self.swaps.setdefault(line, Swap(before, after))
             swap.count += 1
-
-    # -- terms of a loss -------------------------------------------------------------------------
-
-    def backward_begins(self, run: Any, roots: Any) -> None:
-        if self.sum_backwards > 50 or not roots:
-            return
-        self.sum_backwards += 1
-        found: dict[str, list[tuple[Line | None, int, float]]] = {"mean": [], "sum": []}
-        for node, factor, divisors in terms_of(roots[0][0]):
-            kind = reduction_of(node)
-            if kind is not None and "gather" not in ops_behind(node):
-                size = _reduced_rows(node)
-                if size in divisors:
-                    kind = "mean"
-                found[kind].append((line_of(node._where), size, factor))
-        for mean_line, mean_rows, _ in found["mean"]:
-            for sum_line, sum_rows, factor in found["sum"]:
-                per_sample = sum_rows == mean_rows or sum_rows in self.batches
-                if per_sample and sum_rows > 1 and factor > 0.2:
-                    self.terms.mixed[sum_line, mean_line] += 1
-        if not found["mean"]:
-            for line, rows, factor in found["sum"]:
-                if rows >= 8 and factor * rows > 1.5:
-                    self.terms.summed[line] += 1
-                    self.terms.batch = max(self.terms.batch, rows)
 
 
 def mixes(before: tuple[int, ...], after: tuple[int, ...], batch: int | None) -> bool:
@@ -315,49 +338,38 @@ def _unfolds_wrongly(
     return False
 
 
+def _left_behind(
+    node: Any, before: tuple[int, ...], after: tuple[int, ...], batch: int | None
+) -> bool:
+    """Whether the batch axis was moved away from the front, and a view calls another one so."""
+    if batch is None or batch < 2 or after[0] != batch or before.count(batch) != 1:
+        return False
+    for _ in range(3):
+        if before[0] == batch or node is None or op_name(node) not in ("clone", *_EXCHANGES):
+            return False
+        behind = inputs_of(node)
+        if not behind:
+            return False
+        shape = tuple(behind[0]._shape)
+        if op_name(node) in _EXCHANGES and shape[0] == batch and shape.count(batch) == 1:
+            return True
+        node = behind[0]
+    return False
+
+
+def _renamed(node: Any, before: tuple[int, ...], after: tuple[int, ...], batch: int | None) -> bool:
+    """Whether the batch is at another place of the memory than what a view puts first."""
+    if batch is None or batch < 2 or after[0] != batch or before.count(batch) != 1:
+        return False
+    axis = before.index(batch)
+    return same_place(before, axis, after) != 0 and is_batch(node, axis, batch)
+
+
 def _has_equal_units(array: np.ndarray) -> bool:
     """Whether all rows, or all columns, of a matrix are the same."""
     flat = array.reshape(array.shape[0], -1)
     rows = flat.shape[0] > 1 and np.allclose(flat, flat[:1], rtol=1e-5, atol=1e-9)
     return bool(rows or (flat.shape[1] > 1 and np.allclose(flat, flat[:, :1], 1e-5, 1e-9)))
-
-
-def terms_of(root: Any) -> list[tuple[Any, float, tuple[float, ...]]]:
-    """The summands of a loss, with the number each is multiplied by, and what divides it."""
-    found: list[tuple[Any, float, tuple[float, ...]]] = []
-    todo: list[tuple[Any, float, tuple[float, ...]]] = [(root, 1.0, ())]
-    while todo and len(found) < 16:
-        node, factor, divisors = todo.pop()
-        name = op_name(node)
-        behind = inputs_of(node)
-        if reduction_of(node) is not None and not _is_small(node):
-            found.append((node, factor, divisors))
-        elif name in ("add", "sub", "rsub", "add.scaled", "neg") or name in MOVES:
-            todo += [(each, factor, divisors) for each in behind]
-        elif name in ("mul", "div") and len(behind) == 1:
-            number = number_saved(node)
-            if number is None or number == 0:
-                continue
-            scale = abs(number) if name == "mul" else 1 / abs(number)
-            more = (abs(number),) if name == "div" else (1 / abs(number),)
-            todo.append((behind[0], factor * scale, divisors + more))
-        elif reduction_of(node) is not None:
-            todo += [(each, factor, divisors) for each in behind]
-    return found
-
-
-def _is_small(node: Any) -> bool:
-    """A mean or a sum over a handful of terms, such as a stack of losses."""
-    return _reduced_rows(node) <= 1
-
-
-def _reduced_rows(node: Any) -> int:
-    """The size of the first dimension that a reduction goes over."""
-    for each in inputs_of(node):
-        shape = each._shape
-        if shape:
-            return int(shape[0])
-    return 1
 
 
 def _is_telling(array: np.ndarray) -> bool:
@@ -376,9 +388,9 @@ def initialised_at(tensor: Tensor) -> Place | None:
     return storage.written_at
 
 
-def _holds(held: Any, tensor: Tensor) -> int | None:
+def _holds(held: Tensor | None, tensor: Tensor) -> int | None:
     """The size of a variable whose memory a tensor is, or is part of; None if it is not."""
-    if not isinstance(held, Tensor) or held._array.ndim < 2 or not held._array.size:
+    if held is None or held._array.ndim < 2 or not held._array.size:
         return None
     if held is tensor or np.may_share_memory(held._array, tensor._array):
         return int(held._array.size)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.core.tensor import Tensor
 from clew.doctor.facts.places import Place
+from clew.observed import Tensor, elements
 
 if TYPE_CHECKING:
     from clew.doctor.report.graph_view import GraphView
@@ -59,7 +59,7 @@ class FlowWatch:
             self.nodes.append((node._seq, node.op.name, node._where))
 
     def _measure(self, node: Any, grad: Any) -> bool:
-        array = grad._array if isinstance(grad, Tensor) else grad
+        array = elements(grad) if isinstance(grad, Tensor) else grad
         if not isinstance(array, np.ndarray) or array.dtype.kind != "f" or not array.size:
             return False
         flat = array.reshape(-1).astype(np.float64, copy=False)

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from clew.core.node import AccumulateGrad, Node
-from clew.core.recording import OpNode
+from clew.observed import Node
 
 # Operations that only move values: what was true of their input is true of their result.
 MOVES = frozenset(
@@ -17,7 +16,7 @@ MOVES = frozenset(
         "view", "reshape", "squeeze", "squeeze_dim", "squeeze_dims", "unsqueeze", "transpose",
         "permute", "t", "alias", "clone", "_to_copy", "slice", "select", "expand", "_unsafe_view",
         "copy", "diagonal", "split", "unbind", "cat", "stack", "flip", "roll", "index_select",
-        "gather",
+        "gather", "index",
     }
 )  # fmt: skip
 _LINEAR = MOVES | {
@@ -31,7 +30,7 @@ def op_name(node: Node | None) -> str:
     """The operation of a node; for a custom function or a leaf, the node's own name."""
     if node is None:
         return ""
-    return node.op.name if isinstance(node, OpNode) else node.name()
+    return node.op.name if node._is_op else node._name()
 
 
 def inputs_of(node: Node) -> list[Node]:
@@ -51,8 +50,8 @@ def walk(roots: list[Node], limit: int = _LIMIT) -> Iterator[Node]:
                 stack.append(edge[0])
 
 
-def leaves_behind(node: Node) -> list[AccumulateGrad]:
-    return [each for each in walk([node]) if isinstance(each, AccumulateGrad)]
+def leaves_behind(node: Node) -> list[Node]:
+    return [each for each in walk([node]) if each.is_accumulator]
 
 
 def through_moves(node: Node | None) -> Node | None:
@@ -65,6 +64,15 @@ def through_moves(node: Node | None) -> Node | None:
             return node
         node = behind[0]
     return node
+
+
+def computed_by(node: Node | None) -> Node | None:
+    """As `through_moves`; of values that were put together, what has computed all of the parts."""
+    node = through_moves(node)
+    if op_name(node) not in ("cat", "stack") or node is None:
+        return node
+    parts = [through_moves(each) for each in inputs_of(node)]
+    return parts[0] if parts and len({op_name(each) for each in parts}) == 1 else node
 
 
 def meet_weight(nodes: list[Node]) -> bool:
@@ -120,6 +128,9 @@ def divided_by(root: Node, scale: float = 1.0) -> float:
 
 def kept(node: Node, name: str) -> Any:
     """A parameter that a node kept for its formula, such as `dim`; None when it kept none."""
+    params = getattr(node, "_kept", None)
+    if params is not None:
+        return params.get(name)
     plan = getattr(node, "plan", None)
     if plan is None or name not in plan.names:
         return None

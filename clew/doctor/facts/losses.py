@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import sys
+import math
 from collections import Counter
 from collections.abc import Callable
-from types import FrameType
 from typing import Any
 
 import numpy as np
 
-from clew.core.node import AccumulateGrad, Node
-from clew.core.tensor import Tensor
-from clew.doctor.facts.batch_mixing import POOLS, WHOLE, MixWatch
+from clew.doctor.facts.axes import is_batch
+from clew.doctor.facts.batch_mixing import GROUPED, POOLS, WHOLE, MixWatch
 from clew.doctor.facts.graphs import (
+    computed_by,
     inputs_of,
     is_layers_output,
-    kept,
     linear_part,
     meet_weight,
     number_saved,
@@ -27,14 +25,18 @@ from clew.doctor.facts.graphs import (
 from clew.doctor.facts.places import Line, Place, here, line_of
 from clew.doctor.facts.recorder import Recorder
 from clew.doctor.facts.targets import TargetWatch
-from clew.source import INTERNAL_PACKAGES, LOOKS_FIRST
+from clew.observed import Node, Tensor
 
 PAIRED = frozenset({"mse_loss", "smooth_l1_loss", "huber_loss"})
-WATCHED = PAIRED | POOLS | WHOLE | {
-    "sub", "rsub", "log_softmax", "nll_loss", "binary_cross_entropy",
-    "binary_cross_entropy_with_logits", "softmax", "mul", "xlogy", "cumsum", "cumprod",
-    "logcumsumexp", "cummax", "cummin", "addmm", "mm", "sort", "div",
+WATCHED = PAIRED | POOLS | WHOLE | GROUPED | {
+    "add", "sub", "rsub", "log_softmax", "nll_loss", "binary_cross_entropy",
+    "binary_cross_entropy_with_logits", "softmax", "mul", "cumsum", "cumprod",
+    "logcumsumexp", "cummax", "cummin", "addmm", "mm", "sort", "div", "layer_norm",
+    "native_layer_norm", "_ctc_loss",
 }  # fmt: skip
+
+# Of these it matters whether the loss only sums them up: they count if it does not, or if it does.
+_BY_SUM = {"difference": False, "constant-penalty": True, "no-logarithm": True}
 
 
 class LossSite:
@@ -83,11 +85,14 @@ class LossWatch:
         if name == "mul":
             self._product(inputs[0], inputs[1], out)
             self._outer(inputs[0], inputs[1], out)
+            self._soft_labels(inputs[0], inputs[1], out)
+        elif name == "add":
+            self._sum(inputs[0], inputs[1], out)
         elif name in ("sub", "rsub") or name in PAIRED:
             self._pair(name, inputs, out)
-            self.mixing.combined(name, inputs[0], inputs[1])
+            self.mixing.combined(name, inputs[0], inputs[1], out)
         elif name == "div":
-            self.mixing.combined(name, inputs[0], inputs[1])
+            self.mixing.combined(name, inputs[0], inputs[1], out)
         elif name == "linalg_vector_norm":
             self.mixing.reduced(inputs[0], params, out, name)
             if self.in_module():
@@ -110,8 +115,9 @@ class LossWatch:
             self._log_softmax(inputs[0], out)
             self._softmax(inputs[0], params, out, "log_softmax")
         elif name == "nll_loss":
-            self._nll(inputs[0], out)
+            self._log_probabilities(inputs[0], out, name)
             self._count_rows(inputs[1])
+            self.mixing.compared(inputs[0], inputs[1], out)
         elif name == "binary_cross_entropy":
             self._count_rows(inputs[1])
         elif name == "binary_cross_entropy_with_logits":
@@ -119,8 +125,12 @@ class LossWatch:
             self._count_rows(inputs[1])
         elif name == "softmax":
             self._softmax(inputs[0], params, out)
-        elif name == "xlogy":
-            self._kl(inputs, out)
+        elif name in GROUPED:
+            self.mixing.grouped(inputs, out)
+        elif name == "_ctc_loss":
+            self._log_probabilities(inputs[0], out, "ctc_loss")
+        elif name in ("layer_norm", "native_layer_norm"):
+            self._layer_norm(inputs[0], out)
 
     # -- shapes --------------------------------------------------------------------------------
 
@@ -130,13 +140,12 @@ class LossWatch:
             return
         shape_a, shape_b = a._array.shape, b._array.shape
         size = a._array.size
-        if (
-            shape_a != shape_b
-            and size > 1
-            and size == b._array.size
-            and (len(shape_a) != len(shape_b))
-            and out._array.size > size
-        ):
+        # Pairs of a column and a row; in PyTorch's losses, a prediction that is repeated.
+        unlike = size == b._array.size and len(shape_a) != len(shape_b)
+        repeated = name in PAIRED and b._array.size > size and not b._requires_grad
+        if shape_a != shape_b and size > 1 and (unlike or repeated) and (
+            math.prod(np.broadcast_shapes(shape_a, shape_b)) > size
+        ):  # fmt: skip
             site = self.note(
                 "broadcast", out._node._where,
                 f"{list(shape_a)} against {list(shape_b)}", node=out._node,
@@ -146,6 +155,22 @@ class LossWatch:
             self._count_rows(b)
         if name in PAIRED or name == "sub":
             self._target(name, a, b, out)
+
+    def _sum(self, a: Any, b: Any, out: Tensor) -> None:
+        """A residual, (N, 1) plus data of shape (N,): a difference by another name."""
+        if (
+            isinstance(a, Tensor)
+            and isinstance(b, Tensor)
+            and out._node is not None
+            and a._array.ndim != b._array.ndim
+            and a._requires_grad != b._requires_grad
+            and 1 < a._array.size == b._array.size
+            and out._array.size == a._array.size**2
+        ):
+            shapes = [list(a._array.shape), list(b._array.shape)]
+            text = f"{shapes[0]} against {shapes[1]}"
+            site = self.note("broadcast", out._node._where, text, node=out._node)
+            site.facts = {"shapes": shapes, "pairs": out._array.size}
 
     def _count_rows(self, target: Any) -> None:
         self.target_given(target)
@@ -168,6 +193,11 @@ class LossWatch:
                 text = f"{shapes[0]} against {shapes[1]}"
                 site = self.note("broadcast", out._node._where, text, node=out._node)
                 site.facts = {"shapes": list(shapes), "pairs": size * size}
+
+    def gradient_joined(self, name: str, node: Node, reason: Any) -> None:
+        """A gradient that has no history is added to something that has: a penalty that is none."""
+        if name in ("add", "add.scaled", "sub", "sub.scaled"):
+            self.note("constant-penalty", node._where, reason.op, reason.where, node)
 
     def similarity(self, a: Any, b: Any, out: Any) -> None:
         """`cosine_similarity` of two tensors with history."""
@@ -199,7 +229,7 @@ class LossWatch:
                 site.facts[f"{side}_line"] = line_of(source._where) if source is not None else None
 
     def _target(self, name: str, a: Tensor, b: Tensor, out: Tensor) -> None:
-        if name == "sub" and not _is_users_call():
+        if name == "sub" and not self.recorder.engine.is_users_call():
             return
         if a._requires_grad and b._requires_grad and out._node is not None:
             key = "difference" if name == "sub" else "both-sides"
@@ -221,46 +251,53 @@ class LossWatch:
     # -- activations ---------------------------------------------------------------------------
 
     def _log_softmax(self, scores: Tensor, out: Tensor) -> None:
-        before = through_moves(scores._node)
+        before = computed_by(scores._node)
         name = op_name(before)
-        if name in ("softmax", "sigmoid", "_safe_softmax") and out._node is not None:
-            assert before is not None
+        if out._node is None or before is None:
+            return
+        if name in ("softmax", "sigmoid", "_safe_softmax"):
             self.note("activation", out._node._where, name, before._where, out._node)
+        elif name in ("exp", "div", "mul") and _are_probabilities(scores._array):
+            self.note("activation", out._node._where, "a softmax", before._where, out._node)
 
     def _with_logits(self, scores: Tensor, out: Tensor) -> None:
-        before = through_moves(scores._node)
+        before = computed_by(scores._node)
         name = op_name(before)
         if name in ("sigmoid", "softmax") and out._node is not None:
             assert before is not None
             self.note("activation.logits", out._node._where, name, before._where, out._node)
 
-    def _nll(self, scores: Tensor, out: Tensor) -> None:
+    def _log_probabilities(self, scores: Tensor, out: Tensor, loss: str) -> None:
+        """A loss that wants log-probabilities: of each row, the exponentials must sum to 1."""
         before = through_moves(scores._node)
         name = op_name(before)
-        self.functions["nll_loss"] += 1
+        self.functions[loss] += 1
         if out._node is None or name in ("log_softmax", "log_sigmoid", "log"):
             return
         array = scores._array
-        if array.ndim < 2 or array.size == 0 or self.functions["nll_loss"] > 200:
+        if array.ndim < 2 or array.size == 0 or self.functions[loss] > 200:
             return
-        totals = np.exp(array.astype(np.float64)).sum(axis=1)
+        classes = 1 if loss == "nll_loss" else -1
+        totals = np.exp(array.astype(np.float64)).sum(axis=classes)
         if not np.allclose(totals, 1.0, atol=0.05):
             kind = "probabilities" if name == "softmax" else "scores"
             place = before._where if name == "softmax" and before is not None else None
             site = self.note("nll", out._node._where, kind, place, out._node)
             site.facts["sum_of_exp"] = round(float(np.median(totals)), 3)
+            site.facts["loss"] = loss
 
-    def _kl(self, inputs: tuple[Any, ...], out: Tensor) -> None:
-        """`kl_div` is made of other operations; its own frame knows its arguments."""
-        frame: FrameType | None = sys._getframe(4)
-        for _ in range(12):
-            if frame is None:
-                return
-            if frame.f_code.co_name == "kl_div" and "log_target" in frame.f_locals:
-                names = frame.f_locals
-                self.kl_div(names["input"], names["target"])
-                return
-            frame = frame.f_back
+    def _soft_labels(self, a: Any, b: Any, out: Tensor) -> None:
+        """Probabilities times a target's probabilities: a cross-entropy without its logarithm."""
+        if not isinstance(a, Tensor) or not isinstance(b, Tensor) or out._node is None:
+            return
+        scores, target = (a, b) if a._requires_grad else (b, a)
+        before = None if target._requires_grad else through_moves(scores._node)
+        if before is None or op_name(before) != "softmax" or a._array.shape != b._array.shape:
+            return
+        # (Times one class of each row, it is the expected accuracy, which some do maximise.)
+        array = target._array
+        if _are_probabilities(array) and (array.max(axis=-1) < 0.999).mean() > 0.5:
+            self.note("no-logarithm", out._node._where, "softmax", before._where, out._node)
 
     def kl_div(self, input: Tensor, target: Tensor) -> None:
         """`kl_div` wants log-probabilities, which are never positive."""
@@ -304,14 +341,39 @@ class LossWatch:
         source = through_moves(scores._node)
         if source is not None and source.is_accumulator:
             return  # weights: no samples of a batch
-        if dim % array.ndim == 0 and array.shape[0] > 1:
+        axis = dim % array.ndim
+        traced = self._is_batch(scores, axis)
+        if (axis == 0 or traced) and array.shape[axis] > 1:
             place = here() if out._node is None else out._node._where
             site = self.note("over-batch", place, name, node=out._node)
+            if traced:
+                site.facts["traced"] = array.shape[axis]
             if out._node is None:
                 site.used = site.count
             site.facts.setdefault("shapes", Counter())[array.shape] += 1
             if array.shape[0] == array.shape[1] and "features" not in site.facts:
                 site.facts["features"] = is_layers_output(scores._node, array.shape)
+
+    def _is_batch(self, tensor: Tensor, axis: int) -> bool:
+        """Whether an axis holds the samples of the batch that the running model got."""
+        given = self.mixing.input() if self.mixing.input is not None else None
+        if given is None or not self.in_module():
+            return False
+        rows, shape = given._array.shape[0], tensor._array.shape
+        if shape[axis] != rows or shape.count(rows) != 1:
+            return False
+        if tensor._node is None:  # (nothing says where its axes come from)
+            return axis == 0 and len(shape) > 2
+        return is_batch(tensor._node, axis, rows)
+
+    def _layer_norm(self, values: Tensor, out: Tensor) -> None:
+        """Normalisation over the last axes, one of which may be the batch."""
+        array = values._array
+        last = array.ndim - 1
+        if last > 0 and out._node is not None and self._is_batch(values, last):
+            site = self.note("over-batch", out._node._where, "layer_norm", node=out._node)
+            site.facts.setdefault("shapes", Counter())[array.shape] += 1
+            site.facts["traced"] = array.shape[last]
 
     # -- at backward -----------------------------------------------------------------------------
 
@@ -326,21 +388,18 @@ class LossWatch:
             site = self.nodes.get(node._seq)
             if site is None or (site.kind == "broadcast" and id(node) not in near):
                 continue
-            # A difference that is only summed up is no error: nothing makes it small.
-            if site.kind != "difference" or id(node) not in summed:
+            # A difference that is only summed up is no error: nothing makes it small. A gradient
+            # that is only summed up is no part of the loss.
+            is_summed = id(node) in summed
+            if _BY_SUM.get(site.kind, is_summed) == is_summed:
                 site.used += 1
 
 
-def _is_users_call() -> bool:
-    """Whether the running operation was asked for by the user, not by a function of clew's."""
-    frame: FrameType | None = sys._getframe(2)
-    while frame is not None:
-        package = frame.f_globals.get("__package__") or ""
-        looks_first = frame.f_code.co_filename == LOOKS_FIRST
-        if not looks_first and not package.startswith(("clew.doctor", "clew.core")):
-            return package not in INTERNAL_PACKAGES
-        frame = frame.f_back
-    return False
+def _are_probabilities(array: np.ndarray) -> bool:
+    """Whether every row holds three or more numbers that are not negative and sum to 1."""
+    if array.ndim < 2 or array.shape[-1] < 3 or not 0 < array.size <= 1_000_000:
+        return False
+    return bool((array >= 0).all()) and np.allclose(array.sum(axis=-1), 1.0, atol=1e-4)
 
 
 def near_root(roots: list[Node]) -> list[Node]:
@@ -361,9 +420,22 @@ def near_root(roots: list[Node]) -> list[Node]:
 
 def is_bootstrap(node: Node | None) -> bool:
     """Whether a target is a reward plus a discounted estimate: r + gamma * v."""
-    node = through_moves(node)
-    if op_name(node) in ("stack", "cat", "where") and node is not None:
-        return any(is_bootstrap(each) for each in inputs_of(node))
+    todo, seen = [node], 0
+    known: set[int] = set()
+    while todo and seen < 64:
+        seen += 1
+        each = through_moves(todo.pop())
+        if each is None or id(each) in known:
+            continue
+        known.add(id(each))  # parts that are put together again and again share what is behind
+        if op_name(each) in ("stack", "cat", "where"):
+            todo += inputs_of(each)
+        elif _adds_discounted(each):
+            return True
+    return False
+
+
+def _adds_discounted(node: Node | None) -> bool:
     if op_name(node) not in ("add", "add.scaled") or node is None:
         return False
     if not any(edge is None for edge in node._edges):
@@ -397,7 +469,7 @@ def _leaf_numbers(recorder: Recorder, tensor: Tensor) -> frozenset[int]:
         return frozenset({recorder.facts(tensor).number})
     found = set()
     for node in walk([tensor._node], 4000):
-        if isinstance(node, AccumulateGrad):
+        if node.is_accumulator:
             leaf = node._variable()
             if leaf is not None:
                 found.add(recorder.facts(leaf).number)
@@ -415,14 +487,3 @@ def ops_behind(node: Node | None, depth: int = 12) -> list[str]:
         names.append(op_name(current))
         todo += [each for each in inputs_of(current) if not each.is_accumulator]
     return names
-
-
-def reduction_of(node: Node) -> str | None:
-    """Whether a node takes the mean or the sum; None when it does neither."""
-    name = op_name(node)
-    if name in ("mean", "mean_dim"):
-        return "mean"
-    if name in ("sum", "sum_dim"):
-        return "sum"
-    given = kept(node, "reduction")
-    return given if given in ("mean", "sum") else None

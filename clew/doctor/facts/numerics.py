@@ -9,13 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from clew.core.node import Node
-from clew.core.state import local
-from clew.core.tensor import Tensor, WeakTensorRef
 from clew.doctor.facts.graphs import inputs_of, meet_weight, op_name, through_moves
 from clew.doctor.facts.places import Line, Place, here, line_of
 from clew.doctor.facts.recorder import Recorder
 from clew.doctor.facts.records import Activity, ParamFacts, Series
+from clew.observed import Node, Tensor, WeakTensorRef, elements
 
 # Operations whose results are finite whenever their inputs are, or that write infinities on
 # purpose (masks): they hand on what they get, but are never where a NaN came from.
@@ -40,18 +38,25 @@ QUIET_BACKWARD = QUIET | {"add", "sub", "rsub", "sum", "sum_dim", "mean", "mean_
 # Written with these, a ReLU is one that ends at zero.
 CLAMPS = frozenset({"clamp", "clamp.numbers", "clamp_min", "clamp_min.number", "maximum"})
 _SATURATING = {"sigmoid": (0.005, 0.995), "tanh": (-0.99, 0.99)}
-_PRODUCTS = frozenset({"mm", "bmm", "addmm", "baddbmm", "mv", "convolution"})
+_KEPT = 1 << 26  # weights that are kept for a step, to see by how much it changes them
+_PRODUCTS = frozenset({"mm", "bmm", "addmm", "baddbmm", "mv", "convolution", "convolution_bias"})
 
 
 def is_finite(array: np.ndarray) -> bool:
     """Whether all elements are finite; a sum answers for most arrays without a second one."""
     if type(array) is not np.ndarray or array.dtype.kind != "f":
-        return True  # also where one array stands for many, under vmap
+        # An array on another device is asked there; under vmap one array stands for many.
+        ask = getattr(array, "is_finite", None)
+        return True if ask is None else bool(ask())
     if array.ndim == 0:
         return math.isfinite(array)
     total = np.add.reduce(array, axis=None)
     # An overflowing sum of finite numbers is not finite either, so only a finite sum is an answer.
     return bool(total - total == 0) or bool(np.isfinite(array).all())
+
+
+# However few steps are looked at: the first ones are.
+FIRST_STEPS = 24
 
 
 class Origin:
@@ -85,6 +90,8 @@ class NumberWatch:
         self.activities: dict[Any, Activity] = {}
         self.nodes: dict[int, Activity] = {}
         self.sampling = True
+        self.every = 0  # by the program's wish: look at every so many steps
+        self.is_looking = True  # at operations, and not only at the order of the loop
         self.before: list[tuple[ParamFacts, np.ndarray]] | None = None
         self.total_norm = Series()
         self.ratio = Series()
@@ -99,6 +106,7 @@ class NumberWatch:
         self.expects_overflow = False
         # For each line of the first forward: by how many orders of magnitude it enlarges.
         self.growth: defaultdict[Line | None, float] = defaultdict(float)
+        self.pass_at: Place | None = None  # the line that asked for the backward pass
         self.in_custom = 0  # custom functions whose backward is running
 
     # -- which steps are looked at closely ---------------------------------------------------
@@ -106,6 +114,8 @@ class NumberWatch:
     def choose(self, step: int) -> None:
         """Every step at first, then ever fewer: numbers change slowly, time is the user's."""
         every = 1 if step < 24 else 4 if step < 100 else 16 if step < 1000 else 64
+        if self.every:
+            every = 1 if step < FIRST_STEPS else self.every
         self.sampling = step % every == 0
 
     # -- forward -----------------------------------------------------------------------------
@@ -114,9 +124,17 @@ class NumberWatch:
         """After an operation that may produce infinities or NaNs."""
         if self.reported is not None or is_finite(out._array):
             return
-        if not local.state.backward_runs:
+        if not self.recorder.local.state.backward_runs:
             self.not_finite(name, inputs, out)
         elif self.in_custom and self.backward_origin is None:
+            self.custom_backward(name, inputs, out)
+        else:
+            self.hook_ran(name, inputs, out)
+
+    def hook_ran(self, name: str, inputs: tuple[Any, ...], out: Tensor) -> None:
+        """An operation during a backward pass: in a hook of the user's, it may be an origin."""
+        known = name in QUIET or self.reported is not None or self.backward_origin is not None
+        if not known and not is_finite(out._array) and here() != self.pass_at:
             self.custom_backward(name, inputs, out)
 
     def custom_backward(self, name: str, inputs: tuple[Any, ...], out: Tensor) -> None:
@@ -189,6 +207,8 @@ class NumberWatch:
             return  # a gradient scaler tries scales until they fit
         entry = self.tainted.get(id(root))
         origin = entry[1] if entry is not None and entry[0]() is root else None
+        if origin is None and not self.is_looking:
+            return  # the next step that is looked at will show it
         if origin is None and self.candidates:
             origin = self.candidates[-1]
         self.reported = origin or Origin("loss", here(), backward=False)
@@ -217,20 +237,20 @@ class NumberWatch:
         for result in results:
             if result is None:
                 continue
-            array = result._array if isinstance(result, Tensor) else result
+            array = elements(result) if isinstance(result, Tensor) else result
             if is_finite(array):
                 continue
             for grad in grads:
-                got = grad._array if isinstance(grad, Tensor) else grad
+                got = elements(grad) if isinstance(grad, Tensor) else grad
                 if got is not None and not is_finite(got):
                     return
-            origin = Origin(node.name(), node._where, backward=True)
+            origin = Origin(node._name(), node._where, backward=True)
             origin.kind = "NaN" if np.isnan(array).any() else "Inf"
             origin.module = node.module_path
             origin.step = self.recorder.steps
             bad = int((~np.isfinite(array)).sum())
             origin.facts = f"{bad} of {array.size} elements of its gradient"
-            origin.branch = _unused_branch(node)
+            origin.branch = _unused_branch(node, self.recorder.local.state.backward_runs)
             self.backward_origin = origin
             return
 
@@ -243,7 +263,7 @@ class NumberWatch:
         if origin is not None and self.reported is None and not self.expects_overflow:
             for _, tensor, _ in leaves:
                 grad = tensor._grad
-                if grad is not None and not is_finite(grad._array):
+                if grad is not None and not is_finite(elements(grad)):
                     self.reported = origin
                     return
         if self.sampling:
@@ -254,9 +274,9 @@ class NumberWatch:
         step = self.recorder.steps
         for known, tensor, _ in leaves:
             grad = tensor._grad
-            if grad is None or grad._array.dtype.kind != "f":
+            if grad is None or elements(grad).dtype.kind != "f":
                 continue
-            array = grad._array
+            array = elements(grad)
             square = _square(array)
             norm = math.sqrt(square) if square >= 0 else math.nan
             known.grad_norm.add(step, norm)
@@ -297,11 +317,12 @@ class NumberWatch:
         """Before an update: what the weights were."""
         self.before = None
         if self.sampling:
-            self.before = [
-                (known, tensor._array.copy())
-                for known, tensor in members
-                if tensor._array.dtype.kind == "f"
-            ]
+            self.before, left = [], _KEPT
+            for known, tensor in members:
+                array = tensor._array
+                if array.dtype.kind == "f" and array.size <= left:
+                    left -= array.size
+                    self.before.append((known, array.copy()))
 
     def keep_slope(self, members: list[tuple[ParamFacts, Tensor]]) -> None:
         """Before the program's own update: which way is up."""
@@ -401,9 +422,8 @@ class NumberWatch:
             activity.active, activity.window = None, 0
 
 
-def _unused_branch(node: Node) -> Line | None:
+def _unused_branch(node: Node, runs: Any) -> Line | None:
     """The line of a `where` that has the result of `node` as one of its branches."""
-    runs = local.state.backward_runs
     for each in runs[-1].nodes if runs else ():
         if op_name(each) == "where" and any(through_moves(b) is node for b in inputs_of(each)):
             return line_of(each._where)
@@ -414,8 +434,10 @@ def _rms(array: np.ndarray) -> float:
     return math.sqrt(_square(array) / array.size) if array.size else 0.0
 
 
-def _square(array: np.ndarray) -> float:
+def _square(array: Any) -> float:
     """The sum of the squares."""
+    if type(array) is not np.ndarray:
+        return float(array.square_sum())  # on another device, or wherever it is
     flat = array.reshape(-1)
     if array.dtype.itemsize < 4:
         flat = flat.astype(np.float32)

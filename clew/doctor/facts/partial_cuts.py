@@ -6,12 +6,11 @@ Seen in the first graphs only: which cut values joined them, and in which terms 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Any
 
 from clew.core.no_history import NoHistory
-from clew.core.node import AccumulateGrad, Node
-from clew.core.tensor import Tensor
 from clew.doctor.facts.graphs import (
     MOVES,
     inputs_of,
@@ -23,6 +22,7 @@ from clew.doctor.facts.graphs import (
 )
 from clew.doctor.facts.places import Line, line_of
 from clew.doctor.facts.recorder import Recorder
+from clew.observed import Node, Tensor
 
 _PASSES = 12  # backward passes that are looked at
 _LARGEST = 4000  # nodes of a graph
@@ -36,7 +36,10 @@ _PLAIN = MOVES | {
     "linalg_vector_norm", "log_sigmoid", "lgamma", "digamma", "var", "std", "mse_loss",
     "smooth_l1_loss",
 }  # fmt: skip
+_LAYERS = frozenset({"addmm", "mm", "bmm", "mv", "addmv", "convolution", "convolution_bias"})
 PAIRS = frozenset({"sub", "rsub", "mul", "div", "mse_loss", "smooth_l1_loss"})
+
+_DRAWS = re.compile(r"\bsample\(|\bnormal\(|\brandn(_like)?\(|\bbernoulli\(")
 
 
 class Bypass:
@@ -122,7 +125,7 @@ class PartialCuts:
                     lost = behind - leaves
                     if line is None or not lost or self._is_straight_through(node, reason):
                         continue
-                    if self._only_regularised(lost, behind, root, terms):
+                    if self._only_regularised(lost, behind, root, terms, _is_drawn(line)):
                         found = self.bypasses.setdefault(line, Bypass())
                         found.count += 1
                         found.lost |= lost
@@ -144,7 +147,7 @@ class PartialCuts:
     def _leaves(self, nodes: list[Node]) -> set[int]:
         found = set()
         for node in nodes:
-            leaf = node._variable() if isinstance(node, AccumulateGrad) else None
+            leaf = node._variable() if node.is_accumulator else None
             if leaf is not None:
                 found.add(self.recorder.facts(leaf).number)
         return found
@@ -159,17 +162,21 @@ class PartialCuts:
         return False
 
     def _only_regularised(
-        self, lost: set[int], behind: set[int], used_in: Node, terms: list[Any]
+        self, lost: set[int], behind: set[int], used_in: Node, terms: list[Any], drawn: bool
     ) -> bool:
         """Whether every other term that reaches the lost parameters is a plain regulariser."""
         others = [root for root, _, leaves in terms if leaves & lost]
         # A layer's plain output is a score; a divergence has terms that bend it, too.
         return any(not weights_of(root) for root in others) and all(
-            self._is_regulariser(root, behind) and root._where != used_in._where for root in others
+            self._is_regulariser(root, behind, drawn) and root._where != used_in._where
+            for root in others
         )
 
-    def _is_regulariser(self, root: Node, behind: set[int]) -> bool:
-        """Whether a term is made of plain operations on what was cut off, and nothing else."""
+    def _is_regulariser(self, root: Node, behind: set[int], drawn: bool) -> bool:
+        """Whether a term is made of plain operations on what was cut off, and nothing else.
+
+        What a sample is drawn from may be compared with what another network, a prior, gives.
+        """
         todo, seen = [root], {id(root)}
         layers: Counter[Node] = Counter()
         while todo:
@@ -179,16 +186,23 @@ class PartialCuts:
             weights = weights_of(node)
             if weights:
                 layers.update(weights)
-                if not self._leaves(weights) <= behind or max(layers.values()) > 1:
+                other = not drawn and not self._leaves(weights) <= behind
+                if other or max(layers.values()) > 1:
                     return False  # other networks, or two outputs of one: a task of its own
                 continue
             if op_name(node) not in _PLAIN or node._seq in self._data or len(seen) > 200:
                 return False
+            if drawn and node._seq in self._joins:
+                return False  # the sample's own probability, which a score weighs
             for each in inputs_of(node):
                 if id(each) not in seen:
                     seen.add(id(each))
                     todo.append(each)
         return True
+
+
+def _is_drawn(line: Line) -> bool:
+    return _DRAWS.search(line.text) is not None
 
 
 def _layers_above(nodes: list[Node], joins: set[int]) -> set[int]:
@@ -204,6 +218,6 @@ def _layers_above(nodes: list[Node], joins: set[int]) -> set[int]:
         for each in inputs_of(node):
             mine |= reaches.get(id(each), set())
         reaches[id(node)] = mine
-        if mine and weights_of(node):
+        if mine and (weights_of(node) or (node._seq in joins and op_name(node) in _LAYERS)):
             above.update(mine)
     return set(above)

@@ -53,6 +53,8 @@ def _is_users(code: CodeType) -> bool:
     path = os.path.realpath(name)
     if path.startswith(_GALLERY):
         return os.path.join(os.path.dirname(path), "") != _GALLERY
+    if f"{os.sep}site-packages{os.sep}" in path or f"{os.sep}dist-packages{os.sep}" in path:
+        return False
     return not path.startswith(_LIBRARIES) and not path.startswith(_OWN)
 
 
@@ -114,6 +116,16 @@ def here() -> Place | None:
         if known[1] if known is not None else _runs_users_code(frame):
             return frame.f_code, frame.f_lasti
         frame = frame.f_back
+    return None
+
+
+def constructed_at(made: Any) -> Place | None:
+    """The user's line that makes an object: the first one outside of the object's own methods."""
+    for frame in user_frames(2):
+        code = frame.f_code
+        if code.co_argcount and locals_of(frame).get(code.co_varnames[0]) is made:
+            continue
+        return frame.f_code, frame.f_lasti
     return None
 
 

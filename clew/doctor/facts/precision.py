@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from clew.core.tensor import Tensor
 from clew.doctor.facts.places import Line, here, line_of
 from clew.doctor.facts.recorder import Recorder
 from clew.doctor.facts.records import ParamFacts
+from clew.observed import Tensor, elements
 
 F16 = np.dtype(np.float16)
 
@@ -75,8 +75,8 @@ class PrecisionWatch:
             return
         zeros = total = 0
         for _, tensor, _ in leaves:
-            if tensor._grad is not None and tensor._grad._array.ndim >= 1:
-                array = tensor._grad._array
+            if tensor._grad is not None and elements(tensor._grad).ndim >= 1:
+                array = elements(tensor._grad)
                 zeros += array.size - int(np.count_nonzero(array))
                 total += array.size
         if total:

@@ -5,30 +5,32 @@ from __future__ import annotations
 import weakref
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from clew.core.no_history import NoHistory
-from clew.core.node import Node
-from clew.core.storage import next_sequence_number
-from clew.core.tensor import Tensor, WeakTensorRef
+from clew.doctor.facts.engine import Engine
 from clew.doctor.facts.graphs import leaves_behind
-from clew.doctor.facts.places import Line, Place, here, line_of
+from clew.doctor.facts.places import Line, Place, here, line_of, stack_here
 from clew.doctor.facts.records import (
     BackwardSite,
+    Cut,
     ModuleFacts,
     OptimizerFacts,
     ParamFacts,
     Series,
     number_mark,
 )
-from clew.nn.modules.module import Module
-from clew.nn.parameter import Parameter
+from clew.observed import Node, Tensor, WeakTensorRef, elements
+
+if TYPE_CHECKING:
+    from clew.core.no_history import NoHistory
 
 
 class Recorder:
     """Everything that was seen of a run."""
 
-    def __init__(self) -> None:
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.local = engine.local
         self.params: dict[int, ParamFacts] = {}
         self.by_id: dict[int, ParamFacts] = {}
         self.next_number = 0
@@ -37,11 +39,15 @@ class Recorder:
         self.prune_at = 512
         self.optimizers: dict[int, OptimizerFacts] = {}
         self.modules: dict[int, ModuleFacts] = {}
+        self.made: dict[tuple[int, str], Place | None] = {}  # by the model and the path in it
         self.sites: dict[Any, BackwardSite] = {}
         self.steps = 0
         self.backwards = 0
+        self.accumulations = 0  # those of them that add to .grad
         self.clock = 0
         self.stepping: OptimizerFacts | None = None
+        self.step_began = -1
+        self.in_closure = False  # what runs during a step is the program's
         # Lines that cut history: reason, how often, and which leaves lay behind.
         self.cuts: dict[Line | None, Cut] = {}
         self.births: dict[int, tuple[weakref.ref[Tensor], Place | None]] = {}
@@ -52,6 +58,11 @@ class Recorder:
         self.kept: list[tuple[weakref.ref[Node], BackwardSite, int]] = []
         # Recent backward passes: their site, how many leaves they reached, how many were cleared.
         self.passes: dict[int, list[Any]] = {}
+        # The lines that cleared gradients last, and those that did before the last backward pass.
+        self.cleared_last: tuple[Place, ...] = ()
+        self.cleared_first: tuple[Place, ...] = ()
+        self.clearing: dict[Line | None, set[Line | None]] = {}  # lines that clear: their callers
+        self.input_passes: set[Any] = set()  # by the lines that led to them
         self.loss = Series()
         self.loss_scale = 1.0
         self.last_loss: float | None = None
@@ -77,7 +88,7 @@ class Recorder:
             self._forget_passing_leaves()
         made = ParamFacts(tensor, self.next_number)
         self.next_number += 1
-        made.is_parameter = isinstance(tensor, Parameter)
+        made.is_parameter = self.engine.is_parameter(tensor)
         born = self.births.get(id(tensor))
         if born is not None and born[0]() is tensor:
             made.born = born[1]
@@ -116,16 +127,15 @@ class Recorder:
         entry = self.births.get(id(tensor))
         return line_of(entry[1]) if entry is not None and entry[0]() is tensor else None
 
-    def module_born(self, module: Module, place: Place | None) -> None:
-        # Counted, because the identity of a module that is gone may be given to another one.
-        self.modules_made += 1
+    def module_born(self, module: Any, place: Place | None) -> None:
+        self.modules_made += 1  # (the identity of one that is gone may be given to another one)
         self.modules[id(module)] = ModuleFacts(module, self.modules_made, place)
 
-    def module_facts(self, module: Module) -> ModuleFacts | None:
+    def module_facts(self, module: Any) -> ModuleFacts | None:
         facts = self.modules.get(id(module))
         return facts if facts is not None and facts.ref() is module else None
 
-    def module_flagged(self, module: Module, line: Line | None) -> None:
+    def module_flagged(self, module: Any, line: Line | None) -> None:
         """`module.requires_grad = True`, which makes an attribute and changes no parameter."""
         numbers = self.flagged.setdefault(line, set())
         for param in module.parameters():
@@ -133,15 +143,15 @@ class Recorder:
             if known is not None:
                 numbers.add(known.number)
 
-    def name_parameters(self, root: Module) -> None:
+    def name_parameters(self, root: Any) -> None:
         """Learn the names of a model's parameters, and the layers that hold them."""
         facts = self.module_facts(root)
         number = 0 if facts is None else facts.number + 1
         for path, module in root.named_modules():
             owner = self.module_facts(module)
+            if owner is not None and len(self.made) < 20000:
+                self.made[number, path] = owner.born
             for name, param in module._parameters.items():
-                if param is None or not hasattr(param, "_storage"):
-                    continue
                 known = self._facts_of_parameter(param)
                 if known is None:
                     continue
@@ -150,19 +160,21 @@ class Recorder:
                     known.root = number
                 if owner is not None:
                     known.owner_kind = owner.kind
-                    inside = type(module).__module__.startswith("clew.")
+                    inside = self.engine.is_layer(module)
                     known.owner_born = owner.born if inside else known.born
-            for name, value in module.__dict__.items():
-                if isinstance(value, Tensor) and value._requires_grad and value._node is None:
+            for name, held in module.__dict__.items():
+                value = self.engine.tensor(held)
+                if value is None or not value._requires_grad:
+                    continue
+                if value._node is None or value._node.is_accumulator:
                     known = self.facts(value)
                     known.is_attribute = True
                     known.name = known.name or (f"{path}.{name}" if path else name)
 
     def _facts_of_parameter(self, param: Any) -> ParamFacts | None:
-        try:
-            return self.facts(param)
-        except ValueError:
-            return None  # a lazy layer's parameter has no array yet
+        tensor = self.engine.tensor(param)
+        # A lazy layer's parameter has no array yet.
+        return None if tensor is None or self.engine.is_lazy(tensor) else self.facts(tensor)
 
     # -- optimizers ------------------------------------------------------------------------
 
@@ -188,14 +200,16 @@ class Recorder:
         return known
 
     def take_params(self, facts: OptimizerFacts, optimizer: Any) -> None:
-        numbers = []
+        facts.groups = []
         for group in optimizer.param_groups:
+            numbers = []
             for param in group["params"]:
                 known = self._facts_of_parameter(param)
                 if known is not None:
                     known.optimizers.add(facts.number)
                     numbers.append(known.number)
-        facts.params = numbers
+            facts.groups.append(numbers)
+        facts.params = [number for numbers in facts.groups for number in numbers]
         group = optimizer.param_groups[0] if optimizer.param_groups else {}
         rate = group.get("lr")
         if facts.first_rate is None and isinstance(rate, int | float):
@@ -217,6 +231,8 @@ class Recorder:
             self.take_params(facts, optimizer)
         facts.uses_closure |= has_closure
         self.stepping = facts
+        self.step_began = self.tick()
+        self.in_closure = has_closure
         if not has_closure:
             self._look_at_gradients(facts)
         return facts
@@ -224,7 +240,7 @@ class Recorder:
     def _look_at_gradients(self, facts: OptimizerFacts) -> None:
         """Before a step: which gradients are there, and which were cleared since backward."""
         has = cleared = once = 0
-        cleared_by: Counter[Line | None] = Counter()
+        cleared_by: Counter[Any] = Counter()
         summed: Counter[Any] = Counter()
         divided = False
         for known, tensor in self.members(facts):
@@ -238,9 +254,11 @@ class Recorder:
             ):
                 has += 1
                 known.steps += 1
-                if known.stale or self._is_left_over(known, facts):
+                foreign = self._for_inputs(known)
+                if known.stale or foreign is not None or self._is_left_over(known, facts):
                     known.stale_steps += 1
-                    known.stale_at[line_of(known.pending[-1][0][0]) if known.pending else None] += 1
+                    stack = foreign or (known.pending[-1][0] if known.pending else ())
+                    known.stale_at[line_of(stack[0]) if stack else None] += 1
                 elif len(known.pending) == 1:
                     once += 1
                 elif known.pending:
@@ -250,7 +268,7 @@ class Recorder:
                     divided |= known.scaled_when >= 0
             elif fresh and known.cleared_when > known.last_reached:
                 cleared += 1
-                cleared_by[line_of(known.cleared_at)] += 1
+                cleared_by[known.cleared_by] += 1
         if facts.steps == 0 and not has:
             facts.first_was_early = all(k.reached == 0 for k, _ in self.members(facts))
         if cleared and not has:
@@ -264,6 +282,12 @@ class Recorder:
             if not divided and times > 1 and not _is_divided(factor, times):
                 facts.undivided[times] += 1
                 facts.summed_at[line_of(site[0]) if site else None] += 1
+
+    def _for_inputs(self, known: ParamFacts) -> Any:
+        """A pass for the gradient of an input (an attack) that left its traces here; or None."""
+        stacks = {stack: None for stack, _, _ in known.pending} if self.input_passes else {}
+        foreign = [stack for stack in stacks if stack in self.input_passes]
+        return foreign[0] if foreign and len(stacks) > len(foreign) else None
 
     def _is_left_over(self, known: ParamFacts, facts: OptimizerFacts) -> bool:
         """Whether a gradient holds a part that was computed for another optimizer's last step."""
@@ -282,14 +306,16 @@ class Recorder:
         """Whether a gradient holds only zeros because somebody wrote them."""
         if known.grad_mark == number_mark(grad):
             return False
-        if grad._array.any():
+        if elements(grad).any():
             return False
-        self.grad_cleared(known, grad._storage.written_at)
+        written_at = grad._storage.written_at
+        self.grad_cleared(known, () if written_at is None else (written_at,))
         return True
 
     def step_ends(self, optimizer: Any) -> None:
         facts = self.stepping
         self.stepping = None
+        self.in_closure = False
         if facts is None:
             return
         facts.steps += 1
@@ -297,7 +323,7 @@ class Recorder:
         facts.last_step = self.tick()
         facts.last_count = self.steps
         facts.step_at[line_of(here())] += 1
-        facts.seq = next_sequence_number()
+        facts.seq = self.engine.next_number()
         rate = optimizer.param_groups[0].get("lr") if optimizer.param_groups else None
         if isinstance(rate, int | float):
             facts.rates.add(facts.steps, float(rate))
@@ -310,21 +336,35 @@ class Recorder:
 
     # -- gradients -------------------------------------------------------------------------
 
-    def grad_cleared(self, known: ParamFacts, place: Place | None) -> None:
-        if known.pending and not known.consumed:
-            self._note_wasted(known, place)
+    def clearing_line(self, stack: tuple[Place, ...]) -> Line | None:
+        """The line that clears: where a helper is called from several lines, the one that calls."""
+        if not stack:
+            return None
+        line = line_of(stack[0])
+        several = len(stack) > 1 and len(self.clearing.get(line, ())) > 1
+        return line_of(stack[1]) if several else line
+
+    def grad_cleared(self, known: ParamFacts, stack: tuple[Place, ...]) -> None:
+        """A gradient is cleared by the innermost of these lines."""
+        # A closure that runs again clears what the step has used: by the same line as before.
+        runs_again = self.in_closure and self.cleared_first == stack
+        if known.pending and not known.consumed and not runs_again:
+            self._note_wasted(known, stack)
         known.pending.clear()
         known.consumed = known.stale = False
-        known.cleared_at = place
+        known.cleared_by = stack
         known.cleared_when = self.tick()
         known.scaled_when = -1
 
     def grad_used(self, known: ParamFacts) -> None:
         """The program reads a gradient itself: the passes behind it were not in vain."""
+        if not known.is_parameter and not known.optimizers and len(self.input_passes) < 64:
+            # What the pass was for is the gradient of an input.
+            self.input_passes.update(stack for stack, _, _ in known.pending)
         for _, _, when in known.pending:
             self.passes.pop(when, None)
 
-    def _note_wasted(self, known: ParamFacts, place: Place | None) -> None:
+    def _note_wasted(self, known: ParamFacts, stack: tuple[Place, ...]) -> None:
         """Was everything that a backward pass computed cleared before any step?"""
         for _, _, when in known.pending:
             entry = self.passes.get(when)
@@ -333,20 +373,30 @@ class Recorder:
             entry[2] += 1
             if entry[2] == entry[1]:
                 entry[0].wasted += 1
-                entry[0].wasted_by[line_of(place)] += 1
+                entry[0].wasted_by[stack] += 1
                 entry[0].wasted_of |= known.optimizers
                 del self.passes[when]
 
-    def grads_cleared(self, tensors: Iterable[Tensor], place: Place | None) -> int:
+    def clearing_stack(self) -> tuple[Place, ...]:
+        """The lines that clear gradients now, innermost first; who calls which is remembered."""
+        stack = stack_here(2)
+        if stack:
+            callers = self.clearing.setdefault(line_of(stack[0]), set())
+            callers.add(line_of(stack[1]) if len(stack) > 1 else None)
+        self.cleared_last = stack
+        return stack
+
+    def grads_cleared(self, parameters: Iterable[Any], stack: tuple[Place, ...]) -> int:
         """`zero_grad` of an optimizer or a module: how many gradients it will clear."""
         count = 0
-        for tensor in tensors:
-            if tensor._grad is None:
+        for parameter in parameters:
+            tensor = self.engine.tensor(parameter)
+            if tensor is None or tensor._grad is None:
                 continue
             known = self.find(tensor)
             if known is not None:
                 count += 1
-                self.grad_cleared(known, place)
+                self.grad_cleared(known, stack)
         return count
 
     def settle(self, known: ParamFacts, tensor: Tensor, line: Line | None) -> None:
@@ -383,7 +433,9 @@ class Recorder:
         line = line_of(reason.where)
         cut = self.cuts.get(line)
         if cut is None:
-            cut = self.cuts[line] = Cut(reason.kind, reason.op, reason.where)
+            cut = self.cuts[line] = Cut(reason, self.backwards)
+        elif reason.kind == "stairs" and cut.kind == "no_grad" and not self.joined[line]:
+            cut.kind, cut.op, cut.count = reason.kind, reason.op, 0  # a custom function's backward
         cut.count += 1
         if cut.count <= 3 and node is not None:
             self._note_leaves(cut, node)
@@ -393,7 +445,7 @@ class Recorder:
         line = line_of(reason.where)
         cut = self.cuts.get(line)
         if cut is None:
-            cut = self.cuts[line] = Cut(reason.kind, reason.op, reason.where)
+            cut = self.cuts[line] = Cut(reason, self.backwards)
         cut.count += 1
         cut.of_leaf = True
         if cut.count <= 3:
@@ -415,6 +467,18 @@ class Recorder:
         """A tensor that was cut off becomes a leaf of its own."""
         self.joined[line_of(reason.where)] += 1
 
+    def written_to_leaf(self, value: Any) -> None:
+        """A leaf is given values that were computed from others: their history ends here."""
+        if not isinstance(value, Tensor):
+            return
+        reason, node, mode = value._reason, value._node, self.local.state.no_grad_reason
+        if node is not None and not node.is_accumulator and mode is not None:
+            self.history_cut(mode, node)
+            self.joined_again(mode)
+        ancestor = None if reason is None else reason.ancestor
+        if reason is not None and ancestor is not None and ancestor[0] != "AccumulateGrad":
+            self.joined_again(reason)
+
     def history_joined(self, node: Node, reason: NoHistory) -> None:
         """A tensor that was cut off meets one that has a history."""
         line = line_of(reason.where)
@@ -429,18 +493,6 @@ class Recorder:
         known = self.find(tensor)
         if known is not None:
             known.used_without_grad[place] += 1
-
-
-class Cut:
-    """A line that cuts histories."""
-
-    def __init__(self, kind: str, op: str, where: Place | None) -> None:
-        self.kind = kind
-        self.op = op
-        self.where = where
-        self.count = 0
-        self.leaves: set[int] = set()
-        self.of_leaf = False  # the value of a parameter itself leaves here
 
 
 def _is_divided(factor: float | None, times: int) -> bool:

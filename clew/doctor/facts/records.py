@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import weakref
 from collections import Counter, deque
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.core.tensor import Tensor, WeakTensorRef
 from clew.doctor.facts.places import Line, Place, line_of
+from clew.observed import Tensor, WeakTensorRef, elements
+
+if TYPE_CHECKING:
+    from clew.core.no_history import NoHistory
 
 # Numbers over time are thinned out beyond this many points.
 SERIES_LENGTH = 400
@@ -66,6 +69,7 @@ class ParamFacts:
         self.is_parameter = False
         self.is_attribute = False  # a plain tensor that a module keeps
         self.requires_grad_seen = tensor._requires_grad
+        self.ever_live = False  # it asked for gradients at some step or backward
         self.unfrozen = False  # it asked for no gradients at first, and for some later
         self._requires_grad = tensor._requires_grad
         self.root = 0  # the model that it is registered in, by number
@@ -74,20 +78,24 @@ class ParamFacts:
         # Backward passes: how many reached it, and how many asked for its gradient by `grad`.
         self.reached = 0
         self.asked = 0
+        self.derived = 0  # gradients of other tensors that were taken through it, to learn from
         self.last_reached = -1
+        self.first_pass = self.last_pass = 0  # counted over all backward passes
+        self.first_steps = self.last_steps = 0  # of all optimizers, before those two passes
         # The gradient that it holds now.
         self.pending: list[Any] = []
         self.consumed = False
         self.stale = False
         self.grad_mark: Any = None
         self.value_mark: Any = None
-        self.cleared_at: Place | None = None
         self.cleared_when = -1
+        self.cleared_by: tuple[Any, ...] = ()
         self.scaled_when = -1  # its gradient was multiplied by the user
         # Steps of optimizers that saw a gradient, and those that saw a stale sum.
         self.steps = 0
         self.stale_steps = 0
         self.stale_updates = 0  # the same, by hand
+        self.stale_reads = 0  # the program read a stale sum
         self.stale_at: Counter[Line | None] = Counter()
         # Updates by hand since the last backward: with a gradient, and with one that was cleared.
         self.used_by_hand = False
@@ -124,12 +132,13 @@ class ParamFacts:
     def see(self, tensor: Tensor) -> None:
         """Note what is asked of the tensor now."""
         self.unfrozen |= tensor._requires_grad and not self._requires_grad
+        self.ever_live |= tensor._requires_grad
         self._requires_grad = tensor._requires_grad
         self.requires_grad_seen |= tensor._requires_grad
 
     def updated_by_hand(self, grad: Tensor | None) -> None:
         """The program writes to it: is there still a gradient to do so with?"""
-        if grad is None or grad._array.any():
+        if grad is None or elements(grad).any():
             self.used_by_hand = True
         elif self.grad_mark != number_mark(grad):
             self.empty_by = grad._storage.written_at
@@ -169,6 +178,7 @@ class OptimizerFacts:
         self.kind = type(optimizer).__name__
         self.born = born
         self.params: list[int] = []
+        self.groups: list[list[int]] = []
         self.steps = 0
         self.attempts = 0  # by a gradient scaler
         self.last_step = -1
@@ -179,7 +189,8 @@ class OptimizerFacts:
         # Of the steps: without any gradient; after their gradients were cleared; without any
         # backward before; on a graph that was built before and not yet gone backward.
         self.cleared_steps = 0
-        self.cleared_by: Counter[Line | None] = Counter()
+        self.cleared_by: Counter[Any] = Counter()
+        self.starved_by: Counter[Line | None] = Counter()  # cuts before steps without gradients
         self.first_was_early = False
         self.early_backwards = 0
         self.early_at: Counter[Line | None] = Counter()
@@ -207,7 +218,7 @@ class BackwardSite:
         self.sizes = Series()
         self.losses = Series()
         self.wasted = 0  # passes of which every gradient was cleared before a step
-        self.wasted_by: Counter[Line | None] = Counter()
+        self.wasted_by: Counter[Any] = Counter()  # by the lines that cleared them
         self.wasted_of: set[int] = set()  # the optimizers that would have used them
 
 
@@ -247,3 +258,17 @@ class Spread:
         self.kind = kind
         self.born = born
         self.alike = Series()
+
+
+class Cut:
+    """A line that cuts histories."""
+
+    def __init__(self, reason: NoHistory, since: int) -> None:
+        self.kind = reason.kind
+        self.op = reason.op
+        self.where: Place | None = reason.where
+        self.count = 0
+        self.since = since  # the backward passes before it
+        self.leaves: set[int] = set()
+        self.used = False  # whether backward has gone through it, if it has no slope
+        self.of_leaf = False  # the value of a parameter itself leaves here

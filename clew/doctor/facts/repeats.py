@@ -5,29 +5,47 @@ from __future__ import annotations
 import contextlib
 import math
 import weakref
-from collections import Counter
+from collections import Counter, deque
 from typing import Any
 
 import numpy as np
 
-from clew.core.tensor import Tensor, WeakTensorRef
 from clew.doctor.facts.places import Line, Place, here, line_of
-from clew.utils.data.dataset import TensorDataset
-from clew.utils.data.sampler import SequentialSampler
+from clew.doctor.facts.recorder import Recorder
+from clew.observed import Tensor, WeakTensorRef
 
 _MANY = 256
+_KEPT = 5000  # rows of which the indices are kept
 _COMPARED = 64  # recomputed blocks whose values are compared
 
 
 class Picked:
     """Rows of a tensor, chosen by a list of indices."""
 
-    def __init__(self, storage: Any, place: Place | None, rows: int, index: np.ndarray) -> None:
-        self.storage = weakref.ref(storage)
+    def __init__(
+        self, picked: Tensor, place: Place | None, rows: int, index: np.ndarray, address: int
+    ) -> None:
+        self.storage = weakref.ref(picked._storage)
+        self.address = address
+        self.stride = picked._array.strides[0]
         self.place = place
         self.rows = rows
         self.count = index.size
+        self.index = index.copy() if index.size <= _KEPT else None
         self.order = hash(index.tobytes())
+
+    def part(self, tensor: Tensor, address: int) -> Picked | None:
+        """What a slice of the picked rows holds; itself, if it is all of them."""
+        array = tensor._array
+        if not array.ndim or array.shape[0] == self.count:
+            return self
+        if self.index is None or array.strides[0] != self.stride or not self.stride:
+            return None
+        first, rest = divmod(address - self.address, self.stride)
+        chosen = self.index[first : first + array.shape[0]]
+        if rest or first < 0 or chosen.size != array.shape[0]:
+            return None
+        return Picked(tensor, self.place, self.rows, chosen, address)
 
     def is_like(self, other: Picked) -> bool:
         return self.rows == other.rows and self.count == other.count
@@ -62,13 +80,17 @@ class Difference:
 class RepeatWatch:
     """Sees rows that are picked, batches that loaders give, and blocks that run a second time."""
 
-    def __init__(self) -> None:
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
         self.picked: dict[int, Picked] = {}
-        self.inputs: list[Picked] = []
+        # What rows were picked out of: its memory, where in it, how many rows.
+        self.sources: dict[tuple[int, int], tuple[weakref.ref[Any], int]] = {}
+        self.inputs: deque[Picked] = deque(maxlen=32)  # what models got since the last pass
         self.paired = 0
         self.parted: Counter[tuple[Line | None, Line | None]] = Counter()
         self.parted_datasets: Counter[tuple[Line | None, Line | None]] = Counter()
         self.loaders: dict[int, LoaderFacts] = {}
+        self.begun: Counter[int] = Counter()  # loaders, by identity
         self.passes: dict[int, tuple[weakref.ref[Any], LoaderFacts]] = {}
         self.sums: weakref.WeakKeyDictionary[Any, list[float]] = weakref.WeakKeyDictionary()
         self.compared = 0
@@ -93,18 +115,42 @@ class RepeatWatch:
             if len(self.picked) > _MANY:
                 self.picked.clear()
         rows = source._array.shape[0]
-        self.picked[id(out._storage)] = Picked(out._storage, here(), rows, index._array)
+        address = self.recorder.engine.address
+        self.sources[id(source._storage), address(source)] = weakref.ref(source._storage), rows
+        if len(self.sources) > _MANY:
+            self.sources = {k: v for k, v in self.sources.items() if v[0]() is not None}
+        chosen, before = index._array, self._of(source)
+        if before is not None and before.index is not None:
+            # Rows of rows: what counts is where they come from at last.
+            rows, chosen = before.rows, before.index[chosen]
+        self.picked[id(out._storage)] = Picked(
+            out, here(), rows, chosen, self.recorder.engine.address(out)
+        )
 
     def _of(self, tensor: Tensor) -> Picked | None:
         entry = self.picked.get(id(tensor._storage))
-        return entry if entry is not None and entry.storage() is tensor._storage else None
+        if entry is None or entry.storage() is not tensor._storage:
+            return None
+        return entry.part(tensor, self.recorder.engine.address(tensor))
+
+    def is_source(self, tensor: Tensor) -> bool:
+        """Whether batches are picked out of this tensor."""
+        if not self.sources or not tensor._array.ndim:
+            return False
+        entry = self.sources.get((id(tensor._storage), self.recorder.engine.address(tensor)))
+        is_same = entry is not None and entry[0]() is tensor._storage
+        return is_same and entry is not None and entry[1] == tensor._array.shape[0]
+
+    def _given(self, value: Any) -> Picked | None:
+        tensor = self.recorder.engine.tensor(value)
+        return None if tensor is None else self._of(tensor)
 
     def is_picked(self, tensor: Tensor) -> bool:
         return bool(self.picked) and self._of(tensor) is not None
 
     def model_called(self, tensor: Tensor, learns: bool) -> None:
         """A model gets a batch."""
-        if self.picked and (entry := self._of(tensor)) is not None and len(self.inputs) < 32:
+        if self.picked and (entry := self._of(tensor)) is not None:
             self.inputs.append(entry)
         for facts in self.loaders.values() if learns else ():
             if facts.batch is not None and facts.batch() is tensor:
@@ -126,9 +172,9 @@ class RepeatWatch:
 
     def dataset_made(self, dataset: Any) -> None:
         """Tensors that were shuffled apart and are then put together in a dataset."""
-        if not isinstance(dataset, TensorDataset) or len(dataset.tensors) < 2:
+        if not isinstance(dataset, self.recorder.engine.TensorDataset) or len(dataset.tensors) < 2:
             return
-        first, last = self._of(dataset.tensors[0]), self._of(dataset.tensors[-1])
+        first, last = self._given(dataset.tensors[0]), self._given(dataset.tensors[-1])
         if first is None or last is None or not first.is_like(last):
             return
         if first.order != last.order:
@@ -136,8 +182,16 @@ class RepeatWatch:
 
     # -- loaders ---------------------------------------------------------------------------------
 
+    @property
+    def most_passes(self) -> int | None:
+        """How often the loader that was begun the most often has been: the number of epochs."""
+        return max(self.begun.values(), default=None)
+
     def loader_begins(self, loader: Any, iterator: Any) -> None:
-        if not isinstance(getattr(loader, "sampler", None), SequentialSampler):
+        if len(self.begun) < _MANY:
+            self.begun[id(loader)] += 1
+        in_order = self.recorder.engine.SequentialSampler
+        if not isinstance(getattr(loader, "sampler", None), in_order):
             return
         facts = self.loaders.get(id(loader))
         if facts is None or facts.ref() is not loader:

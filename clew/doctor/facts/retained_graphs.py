@@ -10,8 +10,7 @@ from collections import deque
 from types import FrameType, ModuleType
 from typing import Any
 
-from clew.core.node import Node
-from clew.core.tensor import Tensor
+from clew.doctor.facts.engine import Engine
 from clew.doctor.facts.places import (
     Line,
     dotted,
@@ -22,6 +21,7 @@ from clew.doctor.facts.places import (
     user_frames,
 )
 from clew.doctor.facts.recorder import Recorder
+from clew.observed import Node, Tensor
 
 _SAMPLES = 3  # nodes that are followed in each iteration, beside outputs and losses
 _OLD = 3  # iterations after which a graph should be gone
@@ -87,7 +87,8 @@ class KeepWatch:
             nodes = [node for reference in references if (node := reference()) is not None]
             for place, node in {node._where: node for node in nodes}.items():
                 found.setdefault(place, []).append(node)
-        return max(found.values(), key=len, default=[])
+        # Of several, the one that is nearest to the loss: from there it is not far to the holder.
+        return max(found.values(), key=lambda nodes: (len(nodes), nodes[0]._seq), default=[])
 
     def look(self) -> None:
         """Are graphs of old iterations alive, and why?"""
@@ -100,10 +101,19 @@ class KeepWatch:
         if not spaces:
             main = sys.modules.get("__main__")
             spaces, files = [vars(main)], [getattr(main, "__file__", "")]
-        self.leak = find_holder(nodes, spaces, list(dict.fromkeys(files)))
+        leak = find_holder(nodes, spaces, list(dict.fromkeys(files)), self.recorder.engine)
+        del nodes, frames, spaces
+        if leak is not None and not leak.holder:
+            # Nobody is known to keep them: they may be garbage that was not collected yet.
+            gc.collect()
+            if len(self.alive()) < _ENOUGH:
+                return
+        self.leak = leak
 
 
-def find_holder(nodes: list[Node], spaces: list[dict[str, Any]], files: list[str]) -> Leak | None:
+def find_holder(
+    nodes: list[Node], spaces: list[dict[str, Any]], files: list[str], engine: Engine
+) -> Leak | None:
     """Who keeps nodes alive: a chain of sums, or a container or attribute with a name."""
     node, alive = nodes[0], len(nodes)
     ours = {id(frame) for frame in _all_frames()} | {id(nodes), *map(id, spaces)}
@@ -113,10 +123,11 @@ def find_holder(nodes: list[Node], spaces: list[dict[str, Any]], files: list[str
     for _ in range(40):
         seen.add(id(current))
         tensor, consumer = _holders(current, seen, ours)
+        tensor = engine.output(current) if tensor is None else tensor
         if tensor is not None:
             name, container = _name_of_holder(tensor, spaces, ours)
             if name:
-                line = _storing_line(name, files)
+                line = storing_line(name, files)
                 if line is None and last_op is not None:
                     line = line_of(last_op._where)
                 if last_op is not None and not container:
@@ -131,7 +142,7 @@ def find_holder(nodes: list[Node], spaces: list[dict[str, Any]], files: list[str
     return Leak(line_of(last_op._where), "", "sum", alive)
 
 
-def storing_statement(tensor: Tensor) -> Line | None:
+def storing_statement(tensor: Any) -> Line | None:
     """The statement that puts a tensor into a container with a name."""
     frames = list(user_frames(2))
     spaces = [locals_of(frame) for frame in frames] + [frame.f_globals for frame in frames[:1]]
@@ -139,7 +150,7 @@ def storing_statement(tensor: Tensor) -> Line | None:
     for referrer in gc.get_referrers(tensor):
         if isinstance(referrer, list | deque | tuple | dict) and id(referrer) not in ours:
             name, _ = _name_of_holder(referrer, spaces, ours)
-            line = _storing_line(name, [f.f_code.co_filename for f in frames]) if name else None
+            line = storing_line(name, [f.f_code.co_filename for f in frames]) if name else None
             if line is not None:
                 return line
     return None
@@ -154,7 +165,7 @@ def _all_frames() -> list[FrameType]:
     return frames
 
 
-def _holders(node: Any, seen: set[int], ours: set[int]) -> tuple[Tensor | None, Node | None]:
+def _holders(node: Any, seen: set[int], ours: set[int]) -> tuple[Any, Node | None]:
     """A tensor whose history begins at `node`, and a later node that has it as an input."""
     tensor = consumer = None
     for referrer in gc.get_referrers(node):
@@ -208,7 +219,7 @@ def _name_in(value: Any, spaces: list[dict[str, Any]]) -> str:
 _STORING = frozenset({"append", "appendleft", "add", "extend", "insert", "push", "update"})
 
 
-def _storing_line(name: str, files: list[str]) -> Line | None:
+def storing_line(name: str, files: list[str]) -> Line | None:
     """The statement that stores into a name; one in a loop, if there are several."""
     short = name.split(".")[-1]
     found: list[Line] = []

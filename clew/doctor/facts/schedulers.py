@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
-from collections import Counter
+from collections import Counter, deque
 from typing import Any
 
-from clew.core.tensor import Tensor
+import numpy as np
+
+from clew.doctor.facts.graphs import number_saved, op_name
 from clew.doctor.facts.places import (
     Line,
     Place,
+    constructed_at,
     epoch_loop,
     here,
     line_of,
@@ -17,6 +21,8 @@ from clew.doctor.facts.places import (
     user_frames,
 )
 from clew.doctor.facts.recorder import Recorder
+from clew.doctor.facts.records import ParamFacts
+from clew.observed import Tensor, elements
 
 
 class SchedulerFacts:
@@ -34,6 +40,9 @@ class SchedulerFacts:
         self.idle = 0
         self.epochs: int | None = None  # how many epochs the program says it runs
         self.seen: tuple[int, int] = (0, 0)
+        self.mode = ""  # of one that looks at a figure: what is better, "min" or "max"
+        # The figures that it was given, beside the loss at that time.
+        self.figures: deque[tuple[float, float]] = deque(maxlen=400)
 
 
 def epochs_here() -> int | None:
@@ -59,6 +68,7 @@ class ClipFacts:
         self.after_step = 0
         self.without_gradient = 0
         self.still_scaled = 0
+        self.last_scaled = -1  # the step before which that was counted last
 
 
 _EPOCHS = frozenset({"epochs", "num_epochs", "n_epochs", "max_epochs", "total_epochs"})
@@ -75,24 +85,23 @@ class ScheduleWatch:
         self.is_scaled: Any = lambda tensors: False
         self.by_scaler = False
         self._last_clip: tuple[Line | None, int] = (None, -1)
-
-    def line(self, place: Place | None) -> Line | None:
-        return line_of(place)
+        self._loss_factor = 1.0  # by which the program multiplied the last loss
+        self._clipped: dict[int, tuple[ClipFacts, int]] = {}  # leaves: by what line, and when
 
     # -- schedulers ----------------------------------------------------------------------------
 
     def made(self, scheduler: Any) -> None:
         if id(scheduler) not in self.schedulers or self.schedulers[id(scheduler)].ref() is None:
-            self.schedulers[id(scheduler)] = SchedulerFacts(scheduler, here())
+            self.schedulers[id(scheduler)] = SchedulerFacts(scheduler, constructed_at(scheduler))
 
-    def stepped(self, scheduler: Any) -> None:
+    def stepped(self, scheduler: Any, metrics: Any = None) -> None:
         facts = self.schedulers.get(id(scheduler))
         if facts is None:
             self.made(scheduler)
             facts = self.schedulers[id(scheduler)]
         if getattr(scheduler, "_is_initial", False):
             return
-        optimizer = getattr(scheduler, "optimizer", None)
+        optimizer = self.recorder.engine.optimizer(getattr(scheduler, "optimizer", None))
         if optimizer is None:
             return
         known = self.recorder.optimizer_facts(optimizer)
@@ -100,6 +109,8 @@ class ScheduleWatch:
         if not facts.steps:
             for name in _SETTINGS:
                 value = getattr(scheduler, name, None)
+                if name == "milestones" and value:
+                    value = max(value)
                 if isinstance(value, int | float):
                     facts.settings[name] = float(value)
         if known.steps == facts.seen[0] and self.recorder.steps > facts.seen[1] and facts.steps:
@@ -111,6 +122,10 @@ class ScheduleWatch:
             facts.epochs = epochs_here()
         facts.steps += 1
         facts.step_at[line_of(here())] += 1
+        if metrics is not None and self.recorder.last_loss is not None:
+            facts.mode = getattr(scheduler, "mode", "")
+            with contextlib.suppress(TypeError, ValueError, RuntimeError):  # an error follows
+                facts.figures.append((float(metrics), self.recorder.last_loss))
 
     # -- clipping --------------------------------------------------------------------------------
 
@@ -122,15 +137,44 @@ class ScheduleWatch:
         self._last_clip = line, now
         facts = self.clips.setdefault(line, ClipFacts(line))
         facts.count += 1
-        known = [k for t in tensors if (k := self.recorder.find(t)) is not None]
-        if not any(t._grad is not None and t._grad._array.any() for t in tensors):
+        # (A gradient that the program has set itself is behind no pass: when, nobody knows.)
+        known = [k for t in tensors if (k := self.recorder.find(t)) is not None and k.pending]
+        if not any(t._grad is not None and elements(t._grad).any() for t in tensors):
             facts.without_gradient += 1
-        elif known and all(k.consumed for k in known if k.pending):
+        elif known and all(k.consumed for k in known):
             facts.after_step += 1
         if self.is_scaled(tensors):
             facts.still_scaled += 1
 
-    def written(self, name: str, out: Tensor) -> None:
+        for each in known:
+            self._clipped[each.number] = facts, now
+
+    def backward_begins(self, roots: Any) -> None:
+        """A loss that is scaled by hand: by which factor."""
+        number = number_saved(roots[0][0]) if roots and op_name(roots[0][0]) == "mul" else None
+        self._loss_factor = 1.0 if number is None else number
+
+    def scaled(self, known: ParamFacts, ratio: float) -> None:
+        """The program has multiplied a gradient: is the loss's factor taken out after a clip?"""
+        facts, when = self._clipped.get(known.number, (None, -1))
+        if facts is None or known.last_reached > when or known.consumed:
+            return
+        undone = self._loss_factor >= 8 and abs(ratio * self._loss_factor - 1) < 1e-3
+        if undone and facts.last_scaled != self.recorder.steps:
+            facts.last_scaled = self.recorder.steps
+            facts.still_scaled += 1
+
+    def replaced(self, known: ParamFacts, before: Tensor | None, after: Tensor) -> None:
+        """`p.grad = p.grad / scale`: a gradient is replaced by a multiple of itself."""
+        if before is None or before._array.shape != after._array.shape:
+            return
+        old, new = before._array, after._array
+        size = float(np.abs(old).sum())
+        ratio = float(np.abs(new).sum()) / size if size else 0.0
+        if 0 < ratio < 1 and np.allclose(new, old * ratio, rtol=1e-3):
+            self.scaled(known, ratio)
+
+    def written(self, name: str, inputs: tuple[Any, ...], out: Tensor) -> None:
         """A write of the user's: is it a gradient that is scaled or clipped by hand?"""
         if self.by_scaler or not name.startswith(("mul", "div", "clamp")):
             return
@@ -141,12 +185,15 @@ class ScheduleWatch:
             if (
                 tensor is not None
                 and tensor._grad is not None
-                and tensor._grad._array is out._array
+                and self.recorder.engine.same_memory(tensor._grad, out)
             ):
                 if name.startswith("clamp"):
                     self._clamped(known, tensor)
                 else:
                     known.scaled_when = self.recorder.tick()
+                    number = _number(inputs[-1])
+                    if number:
+                        self.scaled(known, number if name.startswith("mul") else 1 / number)
                 return
 
     def _clamped(self, known: Any, tensor: Tensor) -> None:
@@ -155,3 +202,12 @@ class ScheduleWatch:
         facts.count += 1
         if known.consumed and known.pending:
             facts.after_step += 1
+        self._clipped[known.number] = facts, self.recorder.clock
+
+
+def _number(value: Any) -> float | None:
+    """A factor, as a number or as a tensor of one element."""
+    if isinstance(value, int | float):
+        return float(value)
+    array = value._array if isinstance(value, Tensor) else None
+    return float(array.reshape(-1)[0]) if array is not None and array.size == 1 else None

@@ -9,8 +9,6 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from clew.core.node import Node
-from clew.core.tensor import Tensor, WeakTensorRef
 from clew.doctor.facts.graphs import (
     MOVES,
     inputs_of,
@@ -23,6 +21,7 @@ from clew.doctor.facts.graphs import (
 )
 from clew.doctor.facts.places import Line, line_of
 from clew.doctor.facts.recorder import Recorder
+from clew.observed import Node, Tensor, WeakTensorRef
 
 _PASSES = 100  # backward passes that are looked at, and of these, with something to compare
 _COMPARED = 10

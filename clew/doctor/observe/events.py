@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from clew.core.no_history import NoHistory
-from clew.core.state import local
-from clew.core.tensor import Tensor
 from clew.doctor.facts import backward_passes
-from clew.doctor.facts.places import Line, here, line_of
+from clew.doctor.facts.engine import Engine
+from clew.doctor.facts.numerics import FIRST_STEPS
+from clew.doctor.facts.places import Line, constructed_at, here, line_of
 from clew.doctor.facts.records import Spread
 from clew.doctor.observe.op_events import OperationEvents, event
 from clew.doctor.report.graph_view import saved_bytes, snapshot
-from clew.nn.modules.module import Module
+from clew.observed import Tensor
 
 _LARGEST_PICTURE = 4000
 
@@ -23,8 +23,8 @@ _LARGEST_PICTURE = 4000
 class Events(OperationEvents):
     """What backward passes, optimizers, modules, data and scalers tell the collectors."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine)
         self.spreads: dict[int, Spread] = {}
         self.loss_lines: Counter[Line | None] = Counter()
         # What was found when a pass began, until it ends.
@@ -36,9 +36,11 @@ class Events(OperationEvents):
     def backward_begins(self, run: Any, roots: Any, outputs: Any) -> None:
         tensors = tuple(outputs)
         self.look_at_settings()
+        self.numbers.pass_at = here()
         if not self.recorder.optimizers:
             self.numbers.compare_weights(by_hand=True)
         if run.accumulate:
+            self._stairs_used(run)
             self.flow.begins(run)
             self.partial.backward_begins(run, roots)
             self.losses.targets.backward_begins(run, roots)
@@ -49,11 +51,30 @@ class Events(OperationEvents):
             self.precision.backward_begins(run, tensors)
             self.modes.backward_begins(run)
             self.data.went_backward(self.modes.trained)
-            self.data.backward_begins(run, roots)
+            self.terms.backward_begins(run, roots, self.data.batches)
+            self.schedules.backward_begins(roots)
             self.numbers.mark_outputs(roots)
             if self.numbers.sampling:
                 self._measure(run, roots)
+        elif any(self._is_trained(node) for node in run.targets or ()):
+            self.losses.backward_begins(run, roots)
         self.begun[id(run)] = backward_passes.backward_begins(self.recorder, run, roots, tensors)
+
+    def _stairs_used(self, run: Any) -> None:
+        """Which operations without a slope lie between the loss and its parameters."""
+        for reference in self.stairs:
+            node = reference()
+            if node is not None and node in run.nodes:
+                cut = self.recorder.cuts.get(line_of(node._where))
+                if cut is not None:
+                    cut.used = True
+        self.stairs.clear()
+
+    def _is_trained(self, node: Any) -> bool:
+        """Whether a gradient that `autograd.grad` is asked for is that of a parameter."""
+        tensor = node._variable() if node.is_accumulator else None
+        known = None if tensor is None else self.recorder.find(tensor)
+        return known is not None and bool(known.optimizers)
 
     def _measure(self, run: Any, roots: Any) -> None:
         """What the graph holds, and once, what it looks like."""
@@ -102,28 +123,34 @@ class Events(OperationEvents):
     @event
     def optimizer_made(self, optimizer: Any) -> None:
         self.look_at_settings()
-        self.recorder.optimizer_made(optimizer, here())
+        self.recorder.optimizer_made(optimizer, constructed_at(optimizer))
 
     @event
     def zero_grad(self, owner: Any) -> None:
-        place = here()
-        if isinstance(owner, Module):
-            self.recorder.grads_cleared(owner.parameters(), place)
+        stack = self.recorder.clearing_stack()
+        if isinstance(owner, self.engine.Module):
+            self.recorder.grads_cleared(owner.parameters(), stack)
             return
         params = [p for group in owner.param_groups for p in group["params"]]
-        self.recorder.grads_cleared(params, place)
+        self.recorder.grads_cleared(params, stack)
         from_line = self.recorder.optimizer_facts(owner).zero_at
-        from_line[self.schedules.line(place)] += 1
+        from_line[line_of(stack[0]) if stack else None] += 1
 
     @event
     def step_begins(self, optimizer: Any, has_closure: bool) -> None:
         facts = self.recorder.step_begins(optimizer, has_closure)
         members = self.recorder.members(facts)
+        if not has_closure and all(tensor._grad is None for _, tensor in members):
+            facts.starved_by.update(self.joined_lately)
+        self.joined_lately.clear()
         self.modes.step_begins(facts)
         self.precision.step_begins(members)
         if not facts.steps:
             self.data.first_step(members)
-        self.numbers.step_begins([] if has_closure else members)
+        if has_closure and facts.kind != "LBFGS":  # which moves many times within a step
+            self.numbers.keep_weights(members)
+        else:
+            self.numbers.step_begins([] if has_closure else members)
 
     @event
     def step_ends(self, optimizer: Any) -> None:
@@ -131,6 +158,9 @@ class Events(OperationEvents):
             self.data.look_at_rows(self.recorder.members(self.recorder.stepping))
         self.recorder.step_ends(optimizer)
         self.numbers.step_ends()
+        self.numbers.is_looking = (
+            not self.numbers.every or self.recorder.steps < FIRST_STEPS or self.numbers.sampling
+        )
         self.keeping.step_ends()
         self.copies.step_ends()
 
@@ -139,8 +169,8 @@ class Events(OperationEvents):
         self.schedules.made(scheduler)
 
     @event
-    def scheduler_steps(self, scheduler: Any) -> None:
-        self.schedules.stepped(scheduler)
+    def scheduler_steps(self, scheduler: Any, metrics: Any = None) -> None:
+        self.schedules.stepped(scheduler, metrics)
 
     @event
     def clipping(self, tensors: Any) -> None:
@@ -149,11 +179,11 @@ class Events(OperationEvents):
     # -- modules ---------------------------------------------------------------------------------
 
     @event
-    def module_made(self, module: Module) -> None:
-        self.recorder.module_born(module, here())
+    def module_made(self, module: Any) -> None:
+        self.recorder.module_born(module, constructed_at(module))
 
     @event
-    def module_requires_grad_set(self, module: Module) -> None:
+    def module_requires_grad_set(self, module: Any) -> None:
         self.recorder.module_flagged(module, line_of(here()))
 
     @event
@@ -168,7 +198,7 @@ class Events(OperationEvents):
 
     @event
     def tensor_made(self, tensor: Tensor) -> None:
-        if not local.state.backward_runs:
+        if not self.local.state.backward_runs:
             self.recorder.tensor_born(tensor, here())
 
     @event
@@ -197,7 +227,11 @@ class Events(OperationEvents):
     def similarity_computed(self, x1: Tensor, x2: Tensor, output: Tensor) -> None:
         self.losses.similarity(x1, x2, output)
 
-    def module_entered(self, module: Module, args: Any) -> None:
+    @event
+    def divergence_computed(self, input: Tensor, target: Tensor) -> None:
+        self.losses.kl_div(input, target)
+
+    def module_entered(self, module: Any, args: Any) -> None:
         calls = self.calls
         calls.stack.append(module)
         if len(calls.stack) == 1:
@@ -205,7 +239,7 @@ class Events(OperationEvents):
         self._module_entered(calls, module, args)
 
     @event
-    def _module_entered(self, calls: Any, module: Module, args: Any) -> None:
+    def _module_entered(self, calls: Any, module: Any, args: Any) -> None:
         if "_modules" not in module.__dict__:
             return  # `Module.__init__` has not run: an error follows
         facts = self.recorder.modules.get(id(module))
@@ -215,6 +249,7 @@ class Events(OperationEvents):
                 self.modes.sequence_layer(module, args)
         if len(calls.stack) > 1:
             return
+        self.copies.followers.model_used(module)
         if facts is None or facts.ref() is not module:
             # A copy: it was made without a call of its constructor.
             self.recorder.module_born(module, None)
@@ -223,7 +258,7 @@ class Events(OperationEvents):
             self.modes.batch = args[0]._array.shape[0]
             self.modes.input_given(args[0])
             self.losses.mixing.model_called(args[0], self._are_samples(args[0]))
-            self.repeats.model_called(args[0], module.training and local.state.grad_enabled)
+            self.repeats.model_called(args[0], module.training and self.local.state.grad_enabled)
         for value in args:
             if isinstance(value, Tensor) and value._requires_grad and value._node is not None:
                 known = self.recorder.find(value)
@@ -239,7 +274,7 @@ class Events(OperationEvents):
         given = self.data.given
         return self.repeats.is_picked(tensor) or (given is not None and given[0]() is tensor)
 
-    def module_left(self, module: Module, output: Any) -> None:
+    def module_left(self, module: Any, output: Any) -> None:
         calls = self.calls
         if not calls.stack:
             return  # the watch began inside of this call
@@ -250,7 +285,7 @@ class Events(OperationEvents):
                 self._root_left(module, entered, output)
 
     @event
-    def _root_left(self, module: Module, entered: Any, result: Any) -> None:
+    def _root_left(self, module: Any, entered: Any, result: Any) -> None:
         self.modes.root_left(module, entered, result)
         self.losses.mixing.model_left(result)
         if self.losses.targets.is_open and entered.args:
@@ -261,7 +296,7 @@ class Events(OperationEvents):
         if entered.grad and entered.training and self.numbers.sampling:
             self._spread(module, result)
 
-    def _spread(self, module: Module, result: Any) -> None:
+    def _spread(self, module: Any, result: Any) -> None:
         """How alike the outputs of a model are for the rows of a batch."""
         array = result._array if isinstance(result, Tensor) else None
         if array is None or array.ndim != 2 or array.dtype.kind != "f":
@@ -281,7 +316,7 @@ class Events(OperationEvents):
             spread.alike.add(self.recorder.steps, float(np.dot(mean, mean)))
 
     @event
-    def module_mode_set(self, module: Module, training: bool) -> None:
+    def module_mode_set(self, module: Any, training: bool) -> None:
         if not any(each is module for each in self.stack):
             self.modes.mode_set(module, training)
 
@@ -317,9 +352,9 @@ class Events(OperationEvents):
         self.precision.autocast_entered(region)
 
     @event
-    def state_dict_taken(self, module: Module, state: Any) -> None:
+    def state_dict_taken(self, module: Any, state: Any) -> None:
         self.copies.state_taken(module, state)
 
     @event
-    def state_dict_loaded(self, module: Module, state: Any) -> None:
+    def state_dict_loaded(self, module: Any, state: Any) -> None:
         self.copies.state_loaded(module, state)

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
+from clew.doctor.engines import engine_named
+from clew.doctor.facts.engine import Engine
 from clew.doctor.facts.places import Line
 from clew.doctor.observe.events import Events
 from clew.doctor.observe.op_events import event
 from clew.doctor.report.curves import curves
 from clew.doctor.report.findings import Exit, Report
+from clew.doctor.report.monitor import Monitor
 from clew.doctor.rules import judge
-from clew.observer import install, remove
 
 
 class Session(Events):
     """Watches a run from `start` to `stop`."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(
+        self, engine: Engine | None = None, *, every: int = 0, steps: int | None = None
+    ) -> None:
+        super().__init__(engine_named("clew") if engine is None else engine)
+        self.numbers.every = every
+        self.last_step = steps  # of the optimizers: what comes after it is not watched
+        self.monitor: Monitor | None = None
         self.exit = Exit()
         self.error: BaseException | None = None
         self.active = False
@@ -32,14 +40,26 @@ class Session(Events):
     def start(self) -> None:
         if not self.active:
             self.look_at_settings()
-            install(self)
+            self.engine.start(self)
             self.active = True
 
     def stop(self) -> None:
         if self.active:
-            remove(self)
+            self.engine.stop(self)
             self.active = False
             self._last_look()
+
+    def step_ends(self, optimizer: Any) -> None:
+        super().step_ends(optimizer)
+        if self.monitor is not None:
+            self._tell_monitor()
+        if self.last_step is not None and self.recorder.steps >= self.last_step:
+            self.stop()
+
+    @event
+    def _tell_monitor(self) -> None:
+        if self.monitor is not None:
+            self.monitor.stepped()
 
     @event
     def _last_look(self) -> None:

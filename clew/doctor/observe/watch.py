@@ -7,13 +7,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from clew.core.tensor import Tensor
+from clew.doctor.engines import engine_named
 from clew.doctor.facts.places import here
 from clew.doctor.observe.session import Session
 from clew.doctor.report.findings import RANK, Report
 from clew.doctor.report.page import page
-from clew.nn.modules.module import Module
-from clew.optim.optimizer import Optimizer
 
 
 class Unhealthy(AssertionError):
@@ -23,17 +21,22 @@ class Unhealthy(AssertionError):
 class Watch:
     """Watches from `start` (or the beginning of the `with` block) to `stop` (or its end)."""
 
-    def __init__(self, *objects: Any) -> None:
-        self.session = Session()
+    def __init__(
+        self, *objects: Any, engine: str = "clew", every: int | None = None,
+        steps: int | None = None,
+    ) -> None:  # fmt: skip
+        is_clew = engine == "clew"
+        used = engine_named(engine) if is_clew else engine_named(engine, every)
+        self.session = Session(used, every=(every or 0) if is_clew else 0, steps=steps)
         for each in objects:
-            if isinstance(each, Module):
+            if isinstance(each, used.Module):
                 for module in each.modules():
                     self.session.recorder.module_born(module, None)
                 self.session.recorder.name_parameters(each)
-            elif isinstance(each, Optimizer):
+            elif isinstance(each, used.Optimizer):
                 self.session.recorder.optimizer_made(each, here())
-            elif isinstance(each, Tensor):
-                self.session.recorder.facts(each)
+            elif (tensor := used.tensor(each)) is not None:
+                self.session.recorder.facts(tensor)
             else:
                 raise TypeError(
                     f"watch() takes models, optimizers and tensors, not {type(each).__name__}"
@@ -77,6 +80,21 @@ class Watch:
         return self.report()._repr_html_()
 
 
-def watch(*objects: Any) -> Watch:
-    """Watch what a program does with models and optimizers, until the block ends."""
-    return Watch(*objects)
+def watch(
+    *objects: Any, engine: str = "clew", every: int | None = None, steps: int | None = None
+) -> Watch:
+    """Watch what a program does with models and optimizers, until the block ends.
+
+    Args:
+        objects: models, optimizers and tensors that exist already
+        engine: the library that they are of, "clew" or "torch"
+        every: look at one of so many steps, after the first ones
+        steps: watch so many steps of the optimizers only
+
+    Example:
+        >>> with clew.doctor.watch() as d:
+        ...     pass
+        >>> d.report().problems
+        []
+    """
+    return Watch(*objects, engine=engine, every=every, steps=steps)

@@ -6,20 +6,16 @@ middle of a run. No part of it is recursive: a graph may be as deep as it likes.
 
 from __future__ import annotations
 
-import gc
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from clew.core.node import AccumulateGrad, Node, edge_of
-from clew.core.recording import OpNode
-from clew.core.tensor import Tensor
 from clew.doctor.facts.places import Line, line_of
 from clew.doctor.report import graph_drawing
-from clew.nn.modules.module import Module
+from clew.observed import Node, elements
 
 _MOST_NODES = 20000
 
@@ -97,36 +93,8 @@ class GraphView:
         path.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
-def graph(tensors: Tensor | Iterable[Tensor], model: Module | None = None) -> GraphView:
-    """The graph that backward from these tensors would walk.
-
-    Parameters are called by their names in `model`, or in whatever modules there are.
-    """
-    roots = [tensors] if isinstance(tensors, Tensor) else list(tensors)
-    edges = [edge_of(root)[0] for root in roots if root.requires_grad]
-    if not edges:
-        raise RuntimeError(
-            "this tensor has no graph: it does not require grad\n"
-            "  clew.why_no_grad(tensor) says why."
-        )
-    return snapshot(edges, parameter_names([model] if model is not None else None))
-
-
-def parameter_names(models: list[Module] | None = None) -> dict[int, str]:
-    """The longest dotted name of each live parameter, by identity."""
-    if models is None:
-        # By the type alone: isinstance asks objects for their class, and a lazy one then begins.
-        models = [each for each in gc.get_objects() if issubclass(type(each), Module)]
-    names: dict[int, str] = {}
-    for model in models:
-        for name, parameter in model.named_parameters():
-            if len(name) > len(names.get(id(parameter), "")):
-                names[id(parameter)] = name
-    return names
-
-
 def snapshot(
-    roots: list[Node], names: dict[int, str], reasons: dict[int, list[str]] | None = None
+    roots: Sequence[Node], names: dict[int, str], reasons: dict[int, list[str]] | None = None
 ) -> GraphView:
     """The nodes behind some roots, as data."""
     numbers: dict[Node, int] = {}
@@ -153,12 +121,12 @@ def _as_data(
     node: Node, numbers: dict[Node, int], names: dict[int, str], owned: set[int]
 ) -> GraphNode:
     leaf, norm = "", None
-    if isinstance(node, AccumulateGrad):
+    if node.is_accumulator:
         tensor = node._variable()
         leaf = names.get(id(tensor), "leaf") if tensor is not None else "leaf"
         if tensor is not None and tensor._grad is not None:
-            norm = float(np.linalg.norm(tensor._grad._array.reshape(-1)))
-    name = node.op.name if isinstance(node, OpNode) else node.name().rpartition("::")[2]
+            norm = float(np.linalg.norm(elements(tensor._grad).reshape(-1)))
+    name = node.op.name if node._is_op else node._name().rpartition("::")[2]
     return GraphNode(
         number=numbers[node],
         op=name,
@@ -184,7 +152,7 @@ def saved_bytes(node: Node, owned: set[int]) -> int:
         if type(value) is not tuple or not isinstance(value[0], np.ndarray):
             continue
         array, edge = value[0], value[3]
-        is_leaf = edge is not None and isinstance(edge[0], AccumulateGrad)
+        is_leaf = edge is not None and isinstance(edge[0], Node) and edge[0].is_accumulator
         if not is_leaf and id(array) not in owned:
             owned.add(id(array))
             total += array.nbytes

@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING
 
 from clew.doctor.facts.course import prepare
 from clew.doctor.report.findings import Finding, ordered
-from clew.doctor.rules import exceptions, graph, initial, loop, loss, numeric, repeats, setup
+from clew.doctor.rules import (
+    exceptions,
+    graph,
+    initial,
+    loop,
+    loss,
+    numeric,
+    repeats,
+    schedules,
+    setup,
+)
 from clew.doctor.rules.base import Rule
 
 if TYPE_CHECKING:
@@ -15,7 +25,7 @@ if TYPE_CHECKING:
 # Causes come before what they explain: a rule may mark parameters as explained.
 RULES: tuple[Rule, ...] = (
     *exceptions.RULES, *loop.RULES, *loss.RULES, *graph.RULES, *initial.RULES, *numeric.RULES,
-    *setup.RULES, *repeats.RULES,
+    *setup.RULES, *schedules.RULES, *repeats.RULES,
 )  # fmt: skip
 
 
@@ -53,13 +63,16 @@ EXPLAINS: dict[str, frozenset[str]] = {
     ),
     "nan-origin": frozenset({"bad-learning-rate", "dead-relu", "vanishing-gradient"}),
     "bad-learning-rate": frozenset({"dead-relu", "nan-origin"}),
-    "wrong-reduction": frozenset({"bad-learning-rate", "dead-relu", "nan-origin"}),
+    "wrong-reduction": frozenset({"bad-learning-rate", "bad-init", "dead-relu", "nan-origin"}),
     "bad-init": frozenset({"dead-relu", "vanishing-gradient", "detached-graph"}),
     "target-not-detached": frozenset(
-        {"param-not-in-optimizer", "collapsed-representation", "dead-relu"}
+        {"param-not-in-optimizer", "collapsed-representation", "dead-relu", "train-eval-mode"}
     ),
-    "detached-graph": frozenset({"param-unused", "vanishing-gradient", "bad-learning-rate"}),
-    "missing-requires-grad": frozenset({"detached-graph", "param-unused"}),
+    "detached-graph": frozenset(
+        {"param-unused", "vanishing-gradient", "bad-learning-rate", "clip-misplaced"}
+    ),
+    "missing-requires-grad": frozenset({"detached-graph", "param-unused", "clip-misplaced"}),
+    "aliased-buffer": frozenset({"target-not-detached"}),
     "dead-relu": frozenset({"vanishing-gradient"}),
     "loss-broadcast": frozenset({"bad-learning-rate"}),
 }

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from clew.doctor.facts.places import Line
+from clew.doctor.facts.places import Line, line_of
 from clew.doctor.facts.records import OptimizerFacts, ParamFacts, number_mark
 from clew.doctor.report.findings import Finding
 
@@ -52,6 +53,21 @@ def layered(session: Session) -> list[ParamFacts]:
     return sorted(found, key=lambda known: known.use_order)
 
 
+def networks(session: Session) -> list[list[ParamFacts]]:
+    """Layers that learn together; an actor and its critic have nothing to do with each other."""
+    together: dict[Any, list[ParamFacts]] = {}
+    for known in layered(session):
+        together.setdefault((frozenset(known.optimizers), known.reached), []).append(known)
+    networks = []
+    for layers in together.values():
+        by_root: dict[int, list[ParamFacts]] = {}
+        for known in layers:
+            by_root.setdefault(known.root, []).append(known)
+        whole = [group for group in by_root.values() if len(group) >= 4]
+        networks += whole if len(whole) > 1 else [layers]
+    return [layers for layers in networks if len(layers) >= 4]
+
+
 def listed(params: list[ParamFacts], limit: int = 3) -> str:
     """`fc.weight, fc.bias and 4 more`."""
     shown = ", ".join(known.shown for known in params[:limit])
@@ -61,6 +77,19 @@ def listed(params: list[ParamFacts], limit: int = 3) -> str:
 
 def active_optimizers(session: Session) -> list[OptimizerFacts]:
     return [o for o in session.recorder.optimizers.values() if o.steps or o.attempts]
+
+
+def known_of(session: Session, parameters: Iterable[Any]) -> list[ParamFacts]:
+    """What is known of a module's parameters."""
+    seen = [session.engine.tensor(each) for each in parameters]
+    return [known for each in seen if (known := session.recorder.find(each)) is not None]
+
+
+def frozen_at(known: ParamFacts) -> Line | None:
+    """The line that froze a parameter; None if it was never asked to record."""
+    tensor = known.ref()
+    reason = None if tensor is None else tensor._reason
+    return line_of(reason.where) if reason is not None and reason.kind == "frozen" else None
 
 
 def was_moved(known: ParamFacts) -> bool:

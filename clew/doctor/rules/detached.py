@@ -7,8 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from clew.doctor.facts.places import Line, line_of, statement_at
-from clew.doctor.facts.recorder import Cut
-from clew.doctor.facts.records import ParamFacts
+from clew.doctor.facts.records import Cut, ParamFacts
 from clew.doctor.report.findings import Finding
 from clew.doctor.rules.base import Rule, active_optimizers, listed, most, names_of, was_moved
 
@@ -50,7 +49,7 @@ class DetachedGraph(Rule):
             if (not known.reached or self.is_flat(session, known))
             and not known.steps_with_value
             and known.optimizers & active
-            and not was_moved(known)
+            and (not was_moved(known) or self.is_flat(session, known))
             and known.requires_grad_seen
         ]
 
@@ -60,18 +59,22 @@ class DetachedGraph(Rule):
             known.zero_grads >= 3
             and not known.nonzero_grads
             and any(
-                known.number in cut.leaves and cut.kind == "stairs"
+                known.number in cut.leaves and cut.kind == "stairs" and cut.used
                 for cut in session.recorder.cuts.values()
             )
         )
 
     def cause(self, session: Session, known: ParamFacts) -> tuple[Line | None, Cut | None]:
         recorder = session.recorder
+        holders = [o for o in recorder.optimizers.values() if o.number in known.optimizers]
+        starved = sum((each.starved_by for each in holders), start=Counter())
+        often = max(1.0, 0.1 * recorder.backwards)  # once or twice, it was for a log
         certain = [
-            (recorder.joined[line], line, cut)
+            ((cut.kind != "not differentiable", starved[line], recorder.joined[line]), line, cut)
             for line, cut in recorder.cuts.items()
             if known.number in cut.leaves
-            and (recorder.joined[line] or cut.kind == "stairs")
+            and (cut.used if cut.kind == "stairs" else often <= recorder.joined[line])
+            and (cut.kind == "stairs" or not known.reached)
             and cut.kind != "exit"
         ]
         if certain:
@@ -82,7 +85,7 @@ class DetachedGraph(Rule):
             (cut.count, line, cut)
             for line, cut in recorder.cuts.items()
             if known.number in cut.leaves and line is not None and cut.kind == "exit"
-            and not self.is_log(session, line, cut)
+            and cut.since < recorder.backwards and not self.is_log(session, line, cut)
         ]  # fmt: skip
         behind.sort(key=lambda item: (item[2].kind == "exit", -item[0]))
         if behind:
@@ -155,6 +158,7 @@ class Bypassed(Rule):
             if bypass.others >= 0.5 * bypass.count:
                 continue  # they have a pass of their own, as a generator has beside its critic's
             cut = session.recorder.cuts[line]
+            session.explained.update(bypass.lost)
             findings.append(
                 self.finding(
                     f"{cut.op} at {line} cuts {listed(lost)} off from the term of the loss that "
@@ -171,6 +175,29 @@ class Bypassed(Rule):
                 )
             )
         return findings
+
+
+class ConstantPenalty(Rule):
+    """A gradient is a term of the loss, and its computation was not recorded."""
+
+    id = "detached-graph"
+
+    def look(self, session: Session) -> list[Finding]:
+        return [
+            self.finding(
+                "a gradient that was computed without create_graph=True is added to the loss: the "
+                "term is a constant and trains nothing",
+                site.other or site.line,
+                refinement="penalty",
+                fix="torch.autograd.grad(..., create_graph=True)",
+                why="a penalty on a gradient needs the derivative of that gradient",
+                related=[(site.line, "added here")],
+                evidence={"times": site.used},
+                confidence=0.93,
+            )
+            for site in session.losses.sites.values()
+            if site.kind == "constant-penalty" and site.used >= 2
+        ]
 
 
 class RewrappedLoss(Rule):
@@ -200,4 +227,4 @@ class RewrappedLoss(Rule):
         return findings
 
 
-RULES: tuple[Rule, ...] = (RewrappedLoss(), DetachedGraph(), Bypassed())
+RULES: tuple[Rule, ...] = (RewrappedLoss(), DetachedGraph(), Bypassed(), ConstantPenalty())

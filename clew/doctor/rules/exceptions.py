@@ -6,8 +6,6 @@ import ast
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
-from clew.core.no_history import NoHistory
-from clew.core.tensor import Tensor
 from clew.doctor.facts.places import (
     Line,
     _is_users,
@@ -15,22 +13,22 @@ from clew.doctor.facts.places import (
     dotted,
     line_of,
     statement_at,
-    tree_of,
 )
-from clew.doctor.facts.records import ParamFacts
 from clew.doctor.report.findings import Finding
-from clew.doctor.rules.base import Rule
-from clew.nn.modules.module import Module
+from clew.doctor.rules.base import Rule, frozen_at
+from clew.doctor.rules.wanted import (
+    evaluate,
+    misspelling,
+    optimizes_nothing,
+    plain_in_optimizer,
+    wanted_tensors,
+)
+from clew.observed import Tensor
 from clew.source import INTERNAL_PACKAGES
-from clew.utils.checkpoint import CheckpointError
 
 if TYPE_CHECKING:
+    from clew.core.no_history import NoHistory
     from clew.doctor.observe.session import Session
-
-_MISSPELLED = frozenset(
-    {"require_grad", "requires_grads", "required_grad", "requiers_grad", "requires_gradient",
-     "require_grads", "requiresgrad", "requires_Grad", "need_grad", "needs_grad", "trainable"}
-)  # fmt: skip
 
 
 def user_trace(error: BaseException) -> list[tuple[FrameType, Line]]:
@@ -62,7 +60,7 @@ class FromException(Rule):
             return self.modified(session, line)
         if "backward through the graph a second time" in text:
             return self.twice(session, line)
-        if isinstance(error, CheckpointError):
+        if isinstance(error, session.engine.CheckpointError):
             fix = "make the block do the same when it runs again: no counters, modes or branches"
             text = "a checkpointed block did something else when it ran again for backward"
             return [self._named("checkpoint-mismatch", text, line, fix=fix)]
@@ -70,6 +68,8 @@ class FromException(Rule):
             return self.not_scalar(line)
         if "does not require grad and does not have a grad_fn" in text:
             return self.no_history(session, frames)
+        if "appears to not have been used in the graph" in text:
+            return self.not_used(session, frames)
         if "differentiated Tensors does not require grad" in text:
             return self.asked_in_vain(session, frames)
         if "does not require grad" in text:
@@ -80,6 +80,8 @@ class FromException(Rule):
         if "all elements of input should be between 0 and 1" in text:
             fix = "binary_cross_entropy_with_logits takes raw scores"
             return [self._named("loss-activation-mismatch", text.split("\n")[0], line, fix=fix)]
+        if "to satisfy the constraint" in text:
+            return self.not_a_parameter(session)
         if "NoneType" in text and frames:
             return self.gradient_is_none(session, frames, text)
         if "Using a target size" in text or "target size" in text.lower():
@@ -98,6 +100,16 @@ class FromException(Rule):
     def _named(self, rule: str, message: str, line: Line | None, **more: Any) -> Finding:
         related = [(place, role) for place, role in more.pop("related", []) if place is not None]
         return Finding(rule, "error", message, line, related=related, **more)
+
+    def not_a_parameter(self, session: Session) -> list[Finding]:
+        """A distribution refuses numbers that an operation of this iteration has made infinite."""
+        made = session.numbers.candidates[-1:]
+        if not made or made[0].step != session.recorder.steps:
+            return []
+        origin = made[0]
+        text = f"{origin.op} makes the first {origin.kind}, which a distribution does not take"
+        fix = "bound it: clamp the logarithm of a scale, or use softplus"
+        return [self._named("nan-origin", text, origin.line, fix=fix, confidence=0.9)]
 
     # -- in place, twice, not a scalar -------------------------------------------------------------
 
@@ -150,7 +162,8 @@ class FromException(Rule):
         if not cleared:
             return []
         text = "the gradients are cleared between backward() and scaler.step()"
-        at, fix = line_of(cleared[0].cleared_at), "clear them after the step, or before backward()"
+        at = session.recorder.clearing_line(cleared[0].cleared_by)
+        fix = "clear them after the step, or before backward()"
         return [self._named("zero-grad-before-step", text, at, fix=fix, confidence=0.95)]
 
     def never_stepped(self, session: Session) -> list[Finding]:
@@ -224,6 +237,15 @@ class FromException(Rule):
     def no_history(self, session: Session, frames: list[tuple[FrameType, Line]]) -> list[Finding]:
         line = frames[0][1] if frames else None
         reason = session.root_reason
+        if optimizes_nothing(session):
+            return [self.never_asked(session, frames)]
+        sites = session.recorder.sites.values()
+        if reason is not None and reason.kind == "gradient" and (
+            any(line_of(site.place) == line for site in sites)
+        ):  # fmt: skip
+            return [
+                self._never("parameters that were updated", line_of(reason.where) or line, line)
+            ]
         if reason is not None and reason.kind != "frozen":
             return [self.cut(reason, line)]
         if reason is not None and not plain_in_optimizer(session):
@@ -243,13 +265,26 @@ class FromException(Rule):
                 continue
             wanted = call.args[1:2] or [k.value for k in call.keywords if k.arg == "inputs"]
             for name in (dotted(part) for each in wanted for part in ast.walk(each)):
-                tensor = _evaluate(ast.parse(name, mode="eval").body, frame) if name else None
+                tensor = (
+                    evaluate(ast.parse(name, mode="eval").body, frame, session.engine)
+                    if name
+                    else None
+                )
                 if isinstance(tensor, Tensor) and not tensor._requires_grad:
                     at = session.recorder.born_at(tensor) or assigned_at(name, line.file, line.line)
                     return [self._never(name, at or line, line)]
         return [self._never("an input of grad()", line, line)]
 
-    def _never(self, name: str, at: Line, line: Line) -> Finding:
+    def not_used(self, session: Session, frames: list[tuple[FrameType, Line]]) -> list[Finding]:
+        """`autograd.grad` of what lost its history, and was told to record one from there on."""
+        lost = [
+            reason
+            for held, reason in session.recorder.overridden.values()
+            if held() is not None and reason is not None and reason.kind in ("gradient", "detach")
+        ]
+        return [self.cut(lost[-1], frames[0][1])] if lost and frames else []
+
+    def _never(self, name: str, at: Line | None, line: Line | None) -> Finding:
         return self._named(
             "missing-requires-grad",
             f"the gradient for {name} is asked for, but it does not record any",
@@ -266,6 +301,7 @@ class FromException(Rule):
         how = {
             "no_grad": f"it was computed under {reason.op}",
             "detach": f"{reason.op} cut its history",
+            "gradient": f"it was computed from a gradient, by {reason.op}",
             "not differentiable": f"{reason.op} has no derivative",
             "numpy": f"it was rebuilt by {reason.op} from values that had left the graph",
         }.get(reason.kind, reason.kind)
@@ -284,20 +320,21 @@ class FromException(Rule):
         self, session: Session, reason: NoHistory, line: Line | None,
         frames: list[tuple[FrameType, Line]],
     ) -> Finding:  # fmt: skip
-        at = misspelling(frames) or line_of(reason.where)
+        optimized = [k for k in session.recorder.params.values() if k.optimizers]
+        lines = [at for k in optimized if (at := frozen_at(k)) is not None]
+        at = misspelling(frames, session.engine) or next(iter(lines), line_of(reason.where))
         return self._named(
             "missing-requires-grad",
-            f"everything that the loss was computed from is frozen, by {reason.op} at "
-            f"{line_of(reason.where)}",
+            f"everything that the loss was computed from is frozen, by {reason.op} at {at}",
             at,
             fix="call .requires_grad_(True) on what is to be trained before the forward",
-            related=[(line, "backward is called here"), (line_of(reason.where), "frozen here")],
+            related=[(line, "backward is called here"), (at, "frozen here")],
             confidence=0.95,
         )
 
     def never_asked(self, session: Session, frames: list[tuple[FrameType, Line]]) -> Finding:
         line = frames[0][1] if frames else None
-        spelled = misspelling(frames)
+        spelled = misspelling(frames, session.engine)
         tensors = wanted_tensors(session, frames)
         at = spelled or next((at for _, at in tensors if at is not None), None) or line
         names = ", ".join(name for name, _ in tensors) or "what the loss was computed from"
@@ -319,10 +356,17 @@ class FromException(Rule):
         statement = statement_at(line)
         if statement is None:
             return []
-        for node in ast.walk(statement):
+        earlier = [
+            at
+            for node in ast.walk(statement)
+            if isinstance(node, ast.Name) and frame.f_locals.get(node.id, 0) is None
+            and (at := assigned_at(node.id, line.file, line.line)) is not None
+        ]  # fmt: skip
+        places = [statement, *(found for at in earlier if (found := statement_at(at)) is not None)]
+        for node in (each for place in places for each in ast.walk(place)):
             if not isinstance(node, ast.Attribute) or node.attr != "grad":
                 continue
-            tensor = _evaluate(node.value, frame)
+            tensor = evaluate(node.value, frame, session.engine)
             if not isinstance(tensor, Tensor) or tensor._grad is not None:
                 continue
             assigned = assigned_at(ast.unparse(node.value), line.file, line.line)
@@ -336,7 +380,7 @@ class FromException(Rule):
         recorder = session.recorder
         if not tensor._requires_grad:
             reason = tensor._reason
-            at = misspelling(frames) or recorder.born_at(tensor) or assigned
+            at = misspelling(frames, session.engine) or recorder.born_at(tensor) or assigned
             if reason is not None and at is None:
                 at = line_of(reason.where)
             return [
@@ -354,8 +398,8 @@ class FromException(Rule):
             return [
                 self._named(
                     "missing-requires-grad.non-leaf",
-                    f".grad is None: {node.name()} made this tensor at {line_of(node._where)}, and "
-                    "backward fills the .grad of leaves only",
+                    f".grad is None: {node._name()} made this tensor at {line_of(node._where)}, and"
+                    " backward fills the .grad of leaves only",
                     line_of(node._where) or line,
                     fix="update in place under torch.no_grad(): w -= lr * w.grad",
                     related=[(line, "its gradient is used here")],
@@ -363,114 +407,6 @@ class FromException(Rule):
                 )
             ]
         return []
-
-
-def misspelling(frames: list[tuple[FrameType, Line]]) -> Line | None:
-    """An assignment to an attribute that looks like `requires_grad` and is not."""
-    for file in dict.fromkeys(frame.f_code.co_filename for frame, _ in frames):
-        found = misspelled_in(file)
-        if found is not None:
-            return found
-    for frame, _ in frames:
-        tree = tree_of(frame.f_code.co_filename)
-        for node in ast.walk(tree) if tree is not None else ():
-            if (
-                isinstance(node, ast.Attribute)
-                and isinstance(node.ctx, ast.Store)
-                and node.attr == "requires_grad"
-                and isinstance(_evaluate(node.value, frame), Module)
-            ):
-                # A module has no such flag: the assignment makes a new attribute.
-                return Line(frame.f_code.co_filename, node.lineno)
-    return None
-
-
-def misspelled_in(file: str) -> Line | None:
-    tree = tree_of(file)
-    if tree is None:
-        return None
-    for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Attribute)
-            and isinstance(node.ctx, ast.Store)
-            and node.attr in _MISSPELLED
-        ):
-            return Line(file, node.lineno)
-    return None
-
-
-def _evaluate(node: ast.AST, frame: FrameType) -> Any:
-    """The value of a name or of an attribute of one, in a frame; nothing is called."""
-    if isinstance(node, ast.Name):
-        return frame.f_locals.get(node.id, frame.f_globals.get(node.id))
-    if isinstance(node, ast.Attribute):
-        held = _evaluate(node.value, frame)
-        if held is None:
-            return None
-        if isinstance(held, Tensor):
-            return held.detach() if node.attr == "data" else None
-        registered = getattr(held, "__dict__", {})
-        kinds = ("_parameters", "_buffers", "_modules")
-        for names in (registered, *(registered.get(kind, {}) for kind in kinds)):
-            if isinstance(names, dict) and node.attr in names:
-                return names[node.attr]
-    return None
-
-
-def wanted_tensors(
-    session: Session, frames: list[tuple[FrameType, Line]]
-) -> list[tuple[str, Line | None]]:
-    """Tensors whose gradient the program uses, or which it optimizes, and that have none."""
-    recorder = session.recorder
-    found: dict[str, Line | None] = {}
-    for known in plain_in_optimizer(session):
-        at = line_of(known.born) or known.made_at
-        for frame, _ in frames:
-            for name, held in list(frame.f_locals.items()):
-                if held is known.ref():
-                    at = at or assigned_at(name, frame.f_code.co_filename, code=frame.f_code)
-        found[known.shown] = at
-    for frame, _ in frames:
-        tree = tree_of(frame.f_code.co_filename)
-        if tree is None:
-            continue
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute) and node.attr == "grad":
-                tensor = _evaluate(node.value, frame)
-                if isinstance(tensor, Tensor) and not tensor._requires_grad:
-                    name = ast.unparse(node.value)
-                    born = recorder.born_at(tensor)
-                    found.setdefault(name, born or assigned_at(name, frame.f_code.co_filename))
-    if not found:
-        for frame, _ in frames:
-            for name, held in list(frame.f_locals.items()):
-                if isinstance(held, Tensor) and not held._requires_grad and held._node is None:
-                    born = recorder.born_at(held)
-                    if born is not None and _is_updated(name, frame.f_code.co_filename):
-                        found.setdefault(name, born)
-    return list(found.items())
-
-
-def plain_in_optimizer(session: Session) -> list[ParamFacts]:
-    """Tensors that an optimizer holds, that are no parameters, and that record nothing."""
-    return [
-        known
-        for known in session.recorder.params.values()
-        if known.optimizers
-        and not known.is_parameter
-        and (tensor := known.ref()) is not None
-        and not tensor._requires_grad
-    ]
-
-
-def _is_updated(name: str, file: str) -> bool:
-    tree = tree_of(file)
-    return tree is not None and any(
-        isinstance(node, ast.AugAssign)
-        and isinstance(node.target, ast.Name)
-        and node.target.id == name
-        for node in ast.walk(tree)
-    )
 
 
 RULES: tuple[Rule, ...] = (FromException(),)

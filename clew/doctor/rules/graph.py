@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 from clew.doctor.facts.places import Line, line_of
 from clew.doctor.facts.records import OptimizerFacts, ParamFacts
 from clew.doctor.report.findings import Finding
-from clew.doctor.rules.base import Rule, active_optimizers, listed, names_of, was_moved
+from clew.doctor.rules.base import Rule, active_optimizers, frozen_at, listed, names_of, was_moved
 from clew.doctor.rules.detached import RULES as DETACHED
-from clew.doctor.rules.exceptions import misspelled_in
+from clew.doctor.rules.wanted import misnamed_in, misspelled_in
 
 if TYPE_CHECKING:
     from clew.doctor.observe.session import Session
 
 # Names of what is deliberately left as it is.
 _INTENDED = re.compile(
-    r"backbone|pretrain|frozen|teacher|target|ema|momentum|old|ref|base|features|feature_extractor",
+    r"(?<![a-z])(backbone|pretrain|frozen|teacher|target|momentum|base|feature|(ema|old|ref)(?![a-z]))",
     re.IGNORECASE,
 )
 
@@ -49,8 +49,43 @@ class MissingRequiresGrad(Rule):
                     confidence=0.93,
                 )
             )
-        findings += self._misspelled(session)
+        findings += (
+            self._misspelled(session) or self._misnamed(session) or self._optimized_in_vain(session)
+        )
         return findings + self._asked_in_vain(session)
+
+    def _optimized_in_vain(self, session: Session) -> list[Finding]:
+        """Parameters that were chosen for an optimizer, and are frozen all the time.
+
+        That all parameters of a model are given to an optimizer says nothing: it skips frozen ones.
+        """
+        recorder = session.recorder
+        frozen: list[ParamFacts] = []
+        for optimizer in active_optimizers(session):
+            if optimizer.steps < 3:
+                continue
+            idle = {n for n in optimizer.params if _is_frozen(recorder.params[n])}
+            several = len(optimizer.groups) > 1 or len(recorder.optimizers) > 1
+            chosen = {n for group in optimizer.groups if set(group) <= idle for n in group}
+            if not (several and chosen):
+                chosen = {n for n in idle if _is_chosen(session, recorder.params[n])}
+            frozen += [recorder.params[n] for n in sorted(chosen)]
+        if not frozen:
+            return []
+        return [
+            self.finding(
+                f"{listed(frozen)} is given to an optimizer, and frozen during the whole run",
+                frozen_at(frozen[0]) or frozen[0].made_at,
+                refinement="frozen",
+                fix="check which names the code that freezes and unfreezes matches; "
+                "requires_grad_(True) before the first backward()",
+                why="a frozen parameter gets no gradient: the optimizer skips it",
+                parameters=names_of(frozen),
+                related=[(most_born(recorder.optimizers, frozen[0]), "the optimizer")],
+                evidence={"parameters": len(frozen), "steps": recorder.steps},
+                confidence=0.85,
+            )
+        ]
 
     def _asked_in_vain(self, session: Session) -> list[Finding]:
         """Tensors whose `.grad` the program reads again and again, and that record none."""
@@ -75,6 +110,30 @@ class MissingRequiresGrad(Rule):
                 confidence=0.88,
             )
         ]
+
+    def _misnamed(self, session: Session) -> list[Finding]:
+        """Parameters that the program means to unfreeze by a name that none of them has."""
+        params = [k for k in session.recorder.params.values() if k.is_parameter and k.name]
+        frozen = [k for k in params if k.optimizers and _is_frozen(k)]
+        names = {known.name for known in params}
+        for file in session.user_files() if frozen else ():
+            found = misnamed_in(file, names, {known.name for known in frozen})
+            if found is not None:
+                text, line = found
+                meant = [k for k in frozen if text.strip(".") in k.name] or frozen
+                return [
+                    self.finding(
+                        f"no parameter's name has {text!r} in it: {listed(meant)} stays frozen",
+                        line,
+                        refinement="frozen",
+                        fix="compare with the names that named_parameters() gives",
+                        why="a frozen parameter gets no gradient: the optimizer skips it",
+                        parameters=names_of(meant),
+                        evidence={"parameters": len(meant)},
+                        confidence=0.9,
+                    )
+                ]
+        return []
 
     def _misspelled(self, session: Session) -> list[Finding]:
         frozen = [
@@ -103,6 +162,25 @@ class MissingRequiresGrad(Rule):
                     )
                 ]
         return []
+
+
+def _is_frozen(known: ParamFacts) -> bool:
+    """Whether the program froze it before it was ever trained, and left it so."""
+    return (
+        known.is_parameter
+        and not known.ever_live
+        and not known.reached
+        and not was_moved(known)
+        and frozen_at(known) is not None
+    )
+
+
+def _is_chosen(session: Session, known: ParamFacts) -> bool:
+    """Whether other frozen parameters of its model were kept from the optimizers."""
+    return bool(known.root) and any(
+        other.root == known.root and not other.optimizers and not other.requires_grad
+        for other in session.recorder.params.values()
+    )
 
 
 def most_born(optimizers: dict[int, OptimizerFacts], known: ParamFacts) -> Line | None:
@@ -161,11 +239,16 @@ class ParamNotInOptimizer(Rule):
     def is_left_out(self, session: Session, known: ParamFacts) -> bool:
         recorder = session.recorder
         share = 0.1 if known.unfrozen else 0.3
-        if known.optimizers or known.reached < max(2, share * recorder.backwards):
+        # Of the passes while it was in use: a program may have several phases.
+        passes = recorder.accumulations
+        if known.reached > 4:
+            passes = known.last_pass - known.first_pass + 1
+        if known.optimizers or known.reached < max(2, share * passes):
             return False
-        if known.asked:
-            return False
-        if was_moved(known) or known.loaded:
+        if known.asked or known.first_steps == known.last_steps:
+            return False  # nothing was trained while it got gradients: they were wanted themselves
+        once = known.manual <= 1 and not known.loaded and known.reached >= 0.5 * passes
+        if (was_moved(known) and not once) or known.loaded:
             # A network that follows another one; unless it is the only one that learns anything.
             return not any(k.reached for k in recorder.params.values() if k.optimizers)
         if known.is_parameter or known.is_attribute:
@@ -182,7 +265,9 @@ class ParamUnused(Rule):
         if session.exit.status == "exception" or recorder.steps < 2:
             return []
         active = {o.number for o in active_optimizers(session)}
-        trained_roots = {k.root for k in recorder.params.values() if k.reached and k.root}
+        trained_roots = {
+            k.root for k in recorder.params.values() if (k.reached or k.asked) and k.root
+        }
         unused = [
             known
             for known in recorder.params.values()
@@ -190,6 +275,7 @@ class ParamUnused(Rule):
             and known.name
             and not known.reached
             and not known.asked
+            and not known.derived  # (the last bias of an energy has no part in its slope)
             and known.number not in session.explained
             and known.requires_grad
             and not was_moved(known)
@@ -199,7 +285,7 @@ class ParamUnused(Rule):
         by_line: dict[Line | None, list[ParamFacts]] = {}
         for known in unused:
             if not self.is_conditional(session, known):
-                by_line.setdefault(known.made_at, []).append(known)
+                by_line.setdefault(self.made_at(session, known), []).append(known)
         return [
             self.finding(
                 f"{listed(params)} never take(s) part in a forward pass that is back-propagated",
@@ -212,6 +298,22 @@ class ParamUnused(Rule):
             )
             for line, params in by_line.items()
         ]
+
+    def made_at(self, session: Session, known: ParamFacts) -> Line | None:
+        """Where the largest part of the model was made of which nothing is used."""
+        recorder = session.recorder
+        path = known.name.split(".")
+        for length in range(1, len(path) - 1):
+            prefix = ".".join(path[:length])
+            like = [
+                other
+                for other in recorder.params.values()
+                if other.root == known.root and other.name.startswith(prefix + ".")
+            ]
+            line = line_of(recorder.made.get((known.root, prefix)))
+            if line is not None and not any(other.reached or other.asked for other in like):
+                return line
+        return known.made_at
 
     def is_conditional(self, session: Session, known: ParamFacts) -> bool:
         """Whether its like is used elsewhere: in another model, or now and then (experts)."""

@@ -27,6 +27,9 @@ class BadInit(Rule):
             if max(known.steps, known.manual) < 3 or not known.still_equal:
                 continue
             stuck.append(known)
+        # What a penalty alone trains stays equal: it treats all units alike.
+        explained = {k.init_at for k in stuck if k.number in session.explained}
+        stuck = [known for known in stuck if known.init_at not in explained]
         if not stuck:
             return self._constant(session) or self._copies(session)
         by_line: dict[Line | None, list[ParamFacts]] = {}
@@ -52,12 +55,16 @@ class BadInit(Rule):
     def _constant(self, session: Session) -> list[Finding]:
         """A hidden layer of equal units: only what comes after it can tell them apart."""
         hidden = layered(session)[:-1]
+        # One layer of zeros at the end of a branch is a way to begin; a network of zeros is not.
+        zeros = [known for known in hidden if known.constant == 0.0]
+        nothing = len(zeros) >= 3 and len(zeros) >= 0.8 * len(hidden)
         found = [
             known
             for known in hidden
+            if known.number not in session.explained
             # (One filter per channel sees other inputs than its neighbours.)
-            if known.constant and known.shape[0] >= 4 and known.shape[1] > 1 and known.steps >= 3
-            and _LAYERS.match(known.owner_kind)
+            if (known.constant or (nothing and known in zeros)) and known.shape[0] >= 4
+            and known.shape[1] > 1 and known.steps >= 3 and _LAYERS.match(known.owner_kind)
         ]  # fmt: skip
         if not found:
             return []

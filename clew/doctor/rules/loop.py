@@ -28,7 +28,7 @@ class MissingZeroGrad(Rule):
             known
             for known in recorder.params.values()
             if known.manual >= 2
-            and not recorder.steps
+            and (not recorder.steps or known.stale_reads >= 2)
             and not known.optimizers
             and known.stale_updates >= max(2, 0.3 * known.manual)
         ]
@@ -121,7 +121,7 @@ class ZeroGradBeforeStep(Rule):
                 continue
             if optimizer.cleared_steps < 0.7 * optimizer.steps:
                 continue
-            line = most(optimizer.cleared_by)
+            line = session.recorder.clearing_line(most(optimizer.cleared_by) or ())
             findings.append(
                 self.finding(
                     f"the gradients of {optimizer.kind} are cleared between backward() and step(): "
@@ -168,7 +168,7 @@ class ZeroGradBeforeStep(Rule):
             self.finding(
                 f"the gradients of the backward() at {line_of(site.place)} are all cleared before "
                 f"any step uses them, {site.wasted} times",
-                most(site.wasted_by),
+                session.recorder.clearing_line(most(site.wasted_by) or ()),
                 fix="clear gradients once per step, or call step() before clearing them",
                 why="that loss has no effect",
                 related=[(line_of(site.place), "the backward whose gradients are lost")],

@@ -19,7 +19,7 @@ class LossActivationMismatch(Rule):
     id = "loss-activation-mismatch"
 
     def look(self, session: Session) -> list[Finding]:
-        findings = []
+        findings = [self._picked(*found) for found in session.terms.picked.found()]
         for site in session.losses.sites.values():
             if not site.used:
                 continue
@@ -41,6 +41,18 @@ class LossActivationMismatch(Rule):
                 )
         return findings
 
+    def _picked(self, line: Line | None, count: int) -> Finding:
+        return self.finding(
+            "the scores of a layer, and not log-probabilities, are picked by the labels: the loss "
+            "falls for ever, whatever the other classes get",
+            line,
+            refinement="picked",
+            fix="take log_softmax(scores, dim=1) first, or use cross_entropy",
+            why="nothing holds the scores of the wrong classes down",
+            evidence={"times": count},
+            confidence=0.9,
+        )
+
     def text(self, site: LossSite) -> str:
         if site.kind == "activation":
             return f"{site.text} is applied before a loss that applies log_softmax itself"
@@ -48,9 +60,11 @@ class LossActivationMismatch(Rule):
             return f"{site.text} is applied before binary_cross_entropy_with_logits"
         if site.kind == "nll":
             return (
-                f"nll_loss gets {site.text}, not log-probabilities: the exponentials of a row sum "
-                f"to {site.facts['sum_of_exp']}, not 1"
+                f"{site.facts['loss']} gets {site.text}, not log-probabilities: the exponentials "
+                f"of a row sum to {site.facts['sum_of_exp']}, not 1"
             )
+        if site.kind == "no-logarithm":
+            return "a target's probabilities are multiplied by softmax, not by log_softmax"
         if site.kind == "kl":
             return f"kl_div gets {site.text} as its input, which must be log-probabilities"
         return ""
@@ -122,7 +136,9 @@ class TargetNotDetached(Rule):
             weights = site.facts.get(f"{side}_leaves", frozenset())
             scores = site.facts.get(f"{other}_leaves", frozenset())
             params = [k for n in weights if (k := session.recorder.params.get(n)) is not None]
-            teacher = bool(params) and not weights & scores and self.is_idle(session, site, params)
+            # (A learned weight of a term, such as an uncertainty, is no network's output.)
+            computed = any(len(known.shape) >= 2 for known in params)
+            teacher = computed and not weights & scores and self.is_idle(session, site, params)
             if teacher and "log_softmax" in behind:
                 session.explained.update(weights)
                 return [
@@ -214,6 +230,14 @@ class TargetNotDetached(Rule):
         trained = any(known_params[n].optimizers for n in inputs if n in known_params)
         if own and trained and all(not k.optimizers and (k.manual or k.loaded) for k in own):
             return f"{own[0].shown} belongs to a network that is not trained"
+        shapes = [known.shape for known in target]
+        if set(site.facts.get("target", ())) < set(inputs) and trained and (
+            session.copies.followers.is_idle(shapes, max(3, recorder.steps // 2))
+        ):  # fmt: skip
+            return "a copy of its network follows it and is never used"
+        follows = all(k.manual >= max(2, 0.5 * k.steps) for k in own)
+        if own and follows and not any(known_params[n].manual for n in inputs if n in known_params):
+            return f"{own[0].shown} belongs to a network that follows another one"
         if trained and len(own) == len(target) and target and self.is_idle(session, site, own):
             return f"{own[0].shown} belongs to a network that no optimizer moves here"
         if site.facts.get("bootstrap"):
@@ -236,12 +260,21 @@ class WrongReduction(Rule):
     severity = "warning"
 
     def look(self, session: Session) -> list[Finding]:
-        terms = session.data.terms
+        terms = session.terms
         if terms.mixed:
             (summed, mean), count = terms.mixed.most_common(1)[0]
             if count >= 2:
                 return [self._found("one term of the loss is a sum over the batch and another a "
                                     "mean", summed, mean, count)]  # fmt: skip
+        for found, text in (
+            (terms.of_weights, "one term of the loss is a sum over the weights and another a mean "
+             "over the samples of a batch"),
+            (terms.inside, "a sum over the whole batch is added to what each sample has, before "
+             "the mean is taken"),
+        ):  # fmt: skip
+            for (summed, mean), count in found.most_common(1):
+                if count >= 2:
+                    return [self._found(text, summed, mean, count)]
         if terms.summed and (session.diverges or session.too_fast):
             line, count = terms.summed.most_common(1)[0]
             session.diverges = False
@@ -260,7 +293,7 @@ class WrongReduction(Rule):
             text,
             line,
             fix="use the same reduction for all terms: reduction='mean', or divide by the batch "
-            "size",
+            "size; what there is once for all data, by the number of samples",
             why="the weight of a sum grows with the batch size",
             related=[(other, "the mean")],
             evidence={"times": count},

@@ -11,7 +11,7 @@ from clew.doctor.facts.numerics import CLAMPS
 from clew.doctor.facts.places import Line, line_of
 from clew.doctor.facts.records import Activity, OptimizerFacts, ParamFacts
 from clew.doctor.report.findings import Finding
-from clew.doctor.rules.base import Rule, layered, most, names_of
+from clew.doctor.rules.base import Rule, layered, most, names_of, networks
 
 if TYPE_CHECKING:
     from clew.doctor.observe.session import Session
@@ -99,13 +99,12 @@ class VanishingGradient(Rule):
         if findings or session.diverges:
             return findings
         findings = self._over_time(session)
-        layers = layered(session)
-        if findings or len(layers) < 4:
+        if findings:
             return findings
-        ratios = _ratios(layers)
-        if ratios is None:
+        found = [ratios for layers in networks(session) if (ratios := _ratios(layers)) is not None]
+        if not found:
             return findings
-        first, last, ratio = ratios
+        first, last, ratio = min(found, key=lambda ratios: ratios[2])
         # Each sigmoid takes three quarters or more: four of them are enough to stop learning.
         is_sigmoid = any(
             a.kind == "sigmoid" and not a.is_output for a in session.numbers.activities.values()
@@ -123,7 +122,7 @@ class VanishingGradient(Rule):
                 why="the early layers hardly move",
                 parameters=[first.shown, last.shown],
                 related=[(first.made_at, "hardly any gradient"), (last.made_at, "full gradient")],
-                evidence={"ratio": ratio, "layers": len(layers)},
+                evidence={"ratio": ratio, "layers": len(layered(session))},
                 confidence=0.85,
             )
         )
@@ -210,12 +209,14 @@ def _ratios(layers: list[ParamFacts]) -> tuple[ParamFacts, ParamFacts, float] | 
 
 
 def _activation_line(session: Session) -> Line | None:
-    lines = [
-        line_of(a.place)
+    found = [
+        a
         for a in session.numbers.activities.values()
         if a.kind in ("sigmoid", "tanh") and not a.is_output
     ]
-    return lines[0] if lines else None
+    # A sigmoid takes three quarters of a gradient at least, a tanh nothing where it is steep.
+    steepest = max(found, key=lambda a: (a.kind == "sigmoid", a.samples, -a.order), default=None)
+    return None if steepest is None else line_of(steepest.place)
 
 
 class ExplodingGradient(Rule):
@@ -239,7 +240,7 @@ class ExplodingGradient(Rule):
         oversized = known is not None and (known.gain or 0.0) >= 3.0 and orders >= 2.5
         if not (first > (200 if oversized else 1e4) or not math.isfinite(first) or size > 1e6):
             return []
-        if session.data.terms.summed:
+        if session.terms.summed:
             return []
         grows = orders > 1.5
         if not grows and (known is None or (known.gain or 0.0) < 2.0):
@@ -313,7 +314,7 @@ class BadLearningRate(Rule):
         optimizer = main_optimizer(session) or _updates_by_hand(session)
         if optimizer is None or optimizer.steps < 5:
             return []
-        line = line_of(optimizer.born)
+        line = _rate_set_at(session, optimizer)
         ratios = [v for v in session.numbers.ratio.values if math.isfinite(v)]
         if not ratios:
             return []
@@ -391,6 +392,16 @@ class BadLearningRate(Rule):
         )
 
 
+def _rate_set_at(session: Session, optimizer: OptimizerFacts) -> Line | None:
+    """Where the rate comes from: the optimizer, or a schedule that drove it far up."""
+    rates = optimizer.rates.values
+    if optimizer.first_rate and rates and max(rates) > 10 * optimizer.first_rate:
+        for scheduler in session.schedules.schedulers.values():
+            if scheduler.optimizer == optimizer.number:
+                return line_of(scheduler.born)
+    return line_of(optimizer.born)
+
+
 def _overshoots(session: Session, ratios: list[float]) -> bool:
     """Steps that replace the weights, and a loss that they have thrown far up and not brought back.
 
@@ -405,8 +416,12 @@ def _overshoots(session: Session, ratios: list[float]) -> bool:
     last = sorted(values[-(len(values) // 3) :])
     late, good = statistics.median(last) / values[0], last[len(last) // 4] / values[0]
     early, typical, largest = max(ratios[:3]), statistics.median(ratios), max(ratios)
+    after = values[len(values) // 4 :]
+    # What the first step has replaced the weights by has no gradient.
+    stuck = max(after) - min(after) <= 1e-4 * values[0]
     return (
         (early >= 1.0 and highest >= 2.5 and late >= 0.5)
+        or (early >= 3.0 and stuck and late >= 0.2)
         or (typical >= 0.25 and highest >= 2.5 and good >= 0.6)
         or (largest >= 0.5 and highest >= 5.0 and good >= 0.8)
         or (largest >= 0.3 and good >= 5.0)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from clew.doctor.facts.losses import LossSite
 from clew.doctor.facts.places import Line, enclosing_functions, line_of
-from clew.doctor.facts.schedulers import SchedulerFacts
+from clew.doctor.facts.train_eval import EvalSite, ModeFacts
 from clew.doctor.report.findings import Finding
-from clew.doctor.rules.base import Rule, most
+from clew.doctor.rules.base import Rule, known_of, most, was_moved
 
 if TYPE_CHECKING:
+    from clew.doctor.facts.engine import Engine
     from clew.doctor.observe.session import Session
 
 _EVALUATES = re.compile(r"eval|valid|test|accuracy|predict|score|metric", re.IGNORECASE)
@@ -30,13 +31,18 @@ class TrainEvalMode(Rule):
         for model in session.modes.models.values():
             if model.eval_steps < 2 or not model.ever_eval:
                 continue
-            if not (model.train_steps or model.evaluated):
+            if not (
+                model.train_steps
+                or model.evaluated
+                or _is_left_in_eval(model)
+                or _never_measured(model, session.engine)
+            ):
                 continue
-            line = model.eval_set_at or most(model.eval_step_lines)
+            line = most(model.eval_under) or most(model.eval_step_lines)
             findings.append(
                 self.finding(
                     f"{model.kind} trains in eval mode ({', '.join(model.layers)} are off) for "
-                    f"{model.eval_steps} steps, after eval() at {model.eval_set_at}",
+                    f"{model.eval_steps} steps, after eval() at {line}",
                     line,
                     fix="call model.train() before the next training batch",
                     why="dropout does nothing and batch normalisation uses old statistics",
@@ -58,15 +64,17 @@ class TrainEvalMode(Rule):
             )
         for site in session.modes.sites.values():
             named = site.line is not None and _is_evaluation(site.line)
-            if site.deliberate or not (site.metrics or named):
+            if site.deliberate or not (site.metrics or named or self._is_finished(session, site)):
                 continue
             model_facts = session.modes.models.get(site.key)
             if model_facts is not None and not model_facts.train_steps:
                 module = model_facts.ref()
                 params = [] if module is None else list(module.parameters())
-                known = [k for p in params if (k := session.recorder.find(p)) is not None]
-                if not any(k.loaded for k in known):
+                known = known_of(session, params)
+                if not any(k.loaded or was_moved(k) for k in known):
                     continue
+            if model_facts is not None and _is_generator(model_facts, site):
+                continue
             findings.append(
                 self.finding(
                     f"the model is evaluated in training mode: {', '.join(site.layers)} are active",
@@ -80,89 +88,58 @@ class TrainEvalMode(Rule):
             )
         return findings
 
+    def _is_finished(self, session: Session, site: EvalSite) -> bool:
+        """Whether the model was trained before and never again, and others learn from it now."""
+        model = session.modes.models.get(site.key)
+        module = None if model is None else model.ref()
+        if site.idle < 3 or module is None:
+            return False
+        known = known_of(session, module.parameters())
+        return all(
+            optimizer.last_count <= site.idle_since
+            for optimizer in session.recorder.optimizers.values()
+            if any(optimizer.number in k.optimizers for k in known)
+        )
+
+
+def _is_generator(model: ModeFacts, site: EvalSite) -> bool:
+    """Whether a site draws samples from a model that learns by the judgement of another one.
+
+    Batch normalisation makes them as it does in training; no data take part. The judge learns by
+    an optimizer of its own: parts of one model share theirs.
+    """
+    only_norms = all("Norm" in name for name in site.layers)
+    return model.is_judged and only_norms and site.drawn >= site.count
+
+
+def _is_left_in_eval(model: ModeFacts) -> bool:
+    """Whether a function that does not train calls eval() again and again, and nobody train()."""
+    if model.eval_calls < 3 or model.train_set_when >= 0 or model.eval_set_at is None:
+        return False
+    trains = most(model.eval_step_lines)
+    return trains is not None and (
+        enclosing_functions(model.eval_set_at) != enclosing_functions(trains)
+    )
+
+
+def _never_measured(model: ModeFacts, engine: Engine) -> bool:
+    """Whether batch normalisation is frozen with the statistics that a new layer begins with."""
+    for reference in model.sensitive:
+        layer = reference()
+        if layer is None or layer.training or not isinstance(layer, engine.BatchNorm):
+            continue
+        mean, var = engine.tensor(layer.running_mean), engine.tensor(layer.running_var)
+        return bool(
+            mean is not None and var is not None
+            and not mean._array.any() and (var._array == 1).all()
+        )  # fmt: skip
+    return False
+
 
 def _is_evaluation(line: Line) -> bool:
     """Whether the names around a line say that something is evaluated there."""
     around = enclosing_functions(line)
     return bool(around and _EVALUATES.search(around[-1])) or bool(_EVALUATES.search(line.text))
-
-
-class SchedulerMisuse(Rule):
-    id = "scheduler-misuse"
-
-    def look(self, session: Session) -> list[Finding]:
-        findings = []
-        for facts in session.schedules.schedulers.values():
-            text, line = self.problem(session, facts)
-            if text:
-                findings.append(
-                    self.finding(
-                        text,
-                        line,
-                        fix="call scheduler.step() once per epoch, after optimizer.step(), on a "
-                        "scheduler of the optimizer that is in use; or give the schedule its "
-                        "length in batches",
-                        why="the learning rate is not what the schedule was meant to be",
-                        related=[(line_of(facts.born), "the scheduler's construction")],
-                        evidence={"steps": facts.steps, **facts.settings},
-                        confidence=0.88,
-                    )
-                )
-        return findings
-
-    def problem(self, session: Session, facts: SchedulerFacts) -> tuple[str, Line | None]:
-        optimizers = {o.number: o for o in session.recorder.optimizers.values()}
-        optimizer = optimizers.get(facts.optimizer) if facts.optimizer is not None else None
-        at = most(facts.step_at)
-        active = [o for o in optimizers.values() if o.steps >= 10]
-        others = any(s.steps for s in session.schedules.schedulers.values())
-        if not facts.steps and active and not others and session.exit.status != "exception":
-            return f"{facts.kind} is made and never stepped: the rate stays", line_of(facts.born)
-        if optimizer is None or facts.steps < 2:
-            return "", None
-        if facts.idle >= 2 or (not optimizer.steps and any(o.steps for o in optimizers.values())):
-            return (
-                f"{facts.kind} belongs to an optimizer that does not step (any more): the one in "
-                "use keeps its rate",
-                line_of(facts.born) or at,
-            )
-        per_batch = facts.steps >= 0.9 * optimizer.steps and optimizer.steps >= 8
-        first, rates = optimizer.first_rate, optimizer.rates.values
-        if per_batch and facts.kind == "CosineAnnealingLR":
-            period = facts.settings.get("T_max", 0)
-            if period and facts.steps > 1.5 * period:
-                return (
-                    f"CosineAnnealingLR(T_max={period:.0f}) is stepped {facts.steps} times, once "
-                    "per batch: the rate goes up and down again",
-                    at,
-                )
-        length = facts.settings.get("step_size") or facts.settings.get("T_max")
-        epochs = facts.epochs
-        if per_batch and length and epochs and length <= epochs and facts.steps >= 2 * epochs:
-            return (
-                f"{facts.kind} counts {length:.0f} steps of {epochs} epochs, and is stepped "
-                f"{facts.steps} times, once per batch",
-                at,
-            )
-        decays = ("StepLR", "ExponentialLR", "MultiStepLR", "LambdaLR", "MultiplicativeLR")
-        if per_batch and facts.kind in decays and first and rates:
-            early = rates[len(rates) // 2]
-            steep = facts.kind == "ExponentialLR" and facts.settings.get("gamma", 1.0) <= 0.95
-            if early < 2e-3 * first or (steep and rates[-1] < 1e-3 * first):
-                return (
-                    f"{facts.kind} is stepped once per batch: the rate falls from {first:.1e} to "
-                    f"{early:.1e} halfway through the run, and to {rates[-1]:.1e}",
-                    at,
-                )
-        if facts.kind == "OneCycleLR":
-            total = facts.settings.get("total_steps", 0)
-            if total and optimizer.steps >= 2 * facts.steps and facts.steps < 0.5 * total:
-                return (
-                    f"OneCycleLR(total_steps={total:.0f}) is stepped only {facts.steps} times for "
-                    f"{optimizer.steps} steps of the optimizer",
-                    at,
-                )
-        return "", None
 
 
 class DataLeak(Rule):
@@ -179,7 +156,7 @@ class DataLeak(Rule):
             share = common / len(held)
             if common < 4 or not 0.08 <= share <= 0.98 or data.serves_training(key):
                 continue
-            if data.is_drawn(key):
+            if data.is_drawn(key) or key in data.wholes or key[0] in data.partly_known:
                 continue
             line = data.held_names.get(key) or most(data.held_at.get(key, Counter()))
             if any(found.line == line for found in findings):
@@ -250,6 +227,18 @@ class AliasedBuffer(Rule):
                     confidence=0.85,
                 )
             )
+        for line, count in copies.memories.found.items():
+            findings.append(
+                self.finding(
+                    "the entries that are stored here are one array, which has changed since: all "
+                    "of them show the last value",
+                    line,
+                    fix="store array.copy()",
+                    why="NumPy's arrays are kept by reference, and are written to in place",
+                    evidence={"looks": count},
+                    confidence=0.88,
+                )
+            )
         return findings
 
 
@@ -261,6 +250,11 @@ class BatchMixing(Rule):
             self._over_batch(site)
             for site in session.losses.sites.values()
             if site.kind == "over-batch" and site.used and self._is_batch(session, site)
+        ]
+        findings += [
+            self._misaligned(site)
+            for site in session.losses.sites.values()
+            if site.kind == "misaligned" and site.used >= 2
         ]
         rows = set(session.losses.rows)
         for module, facts in session.modes.sequences.items():
@@ -293,12 +287,27 @@ class BatchMixing(Rule):
 
     def _is_batch(self, session: Session, site: LossSite) -> bool:
         """Whether the axis that an operation runs over holds the samples of a batch."""
+        if "groups" in site.facts:
+            return True
         shapes = site.facts["shapes"]
+        traced = site.facts.get("traced")
+        if traced is not None and any(len(s) > 2 for s in shapes):
+            targets = session.losses.rows
+            others = {n for s in shapes for n in s} - {traced}
+            if targets:
+                return traced in targets and not others & set(targets)
+            return traced in session.losses.mixing.row_outputs
         rows = {shape[0] for shape in shapes}
         square = any(len(s) >= 2 and s[0] == s[1] for s in shapes)
         if square and not site.facts.get("features"):
             return False  # between all pairs of rows: an affinity
-        if not (rows & session.data.batches or len(rows) > 1):
+        batches = session.data.batches
+        # Tokens of several samples, one below the other, are normalised together.
+        folded = site.text == "softmax" and all(
+            len(s) == 2 and any(b > 1 and s[0] > b and s[0] % b == 0 for b in batches)
+            for s in shapes
+        )
+        if not (rows & batches or len(rows) > 1 or folded):
             return False
         targets = session.losses.rows
         # The axis is the batch if the loss has as many targets, or a multiple of them.
@@ -310,7 +319,24 @@ class BatchMixing(Rule):
             return False
         # Of more dimensions, the first is the batch if only it has as many entries as targets.
         first = all(s[0] in targets and s[1] not in targets for s in shapes if len(s) > 2)
-        return first or not site.text.endswith("softmax")
+        # A table of all pairs of positions is normalised along one of those.
+        pairs = all(
+            len(s) > 2 and s[-1] == s[-2] != s[0] and s[0] in session.data.batches for s in shapes
+        )
+        return first or pairs or not site.text.endswith("softmax")
+
+    def _misaligned(self, site: LossSite) -> Finding:
+        scores, targets = site.facts["shapes"]
+        return self.finding(
+            f"scores of shape {scores} and targets of shape {targets} are made flat: row by row, "
+            "they belong to different samples",
+            site.line,
+            refinement="misaligned",
+            fix="bring both into the same order before flattening: scores.transpose(0, 1)",
+            why="each score is compared with the target of another sample",
+            evidence={"times": site.used},
+            confidence=0.93,
+        )
 
     def _over_batch(self, site: LossSite) -> Finding:
         text = f"{site.text} runs over the batch axis"
@@ -326,5 +352,5 @@ class BatchMixing(Rule):
 
 
 RULES: tuple[Rule, ...] = (
-    TrainEvalMode(), SchedulerMisuse(), DataLeak(), AliasedBuffer(), BatchMixing(),
+    TrainEvalMode(), DataLeak(), AliasedBuffer(), BatchMixing(),
 )  # fmt: skip

@@ -11,6 +11,7 @@ Each step adds to the class of the step before. `clew scratch` runs all, `clew s
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -153,7 +154,7 @@ def step_4(seed: int = 0):
     rng = np.random.default_rng(seed)
     given = [rng.normal(size=shape) for shape in ((8, 3), (3, 4), (4,), (8, 1))]
     ours = [Array(value) for value in given]
-    theirs = [torch.tensor(value, requires_grad=True) for value in given]
+    theirs: Any = [torch.tensor(value, requires_grad=True) for value in given]
     for x, w, b, scale in (ours, theirs):
         ((x @ w + b).tanh() * scale).mean().backward()
     difference = max(np.abs(a.grad - b.grad.numpy()).max() for a, b in zip(ours, theirs))
@@ -198,6 +199,7 @@ def main(fast: bool, seed: int, out: Path) -> dict[str, float]:
     x, y = (torch.tensor(value, dtype=torch.float64, requires_grad=True) for value in (0.5, -3.0))
     z = (x * y + x).tanh()
     z.backward()
+    assert x.grad is not None and y.grad is not None
     first, second, third = step_1(), step_2(), step_3()
     ours, theirs = step_5(seed, 100 if fast else 300)
     helper.chart(

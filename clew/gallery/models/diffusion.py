@@ -105,11 +105,10 @@ def train(model, process, data, steps: int, seed: int, name: str, saved: Path) -
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
-        if (step + 1) % SAVED_EVERY == 0:
+        if (step + 1) % SAVED_EVERY == 0 or step + 1 == steps:
             state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
             torch.save(state | {"random": torch.get_rng_state(), "losses": losses}, saved)
         bar.say(f"loss {losses[-1]:.3f}")
-    saved.unlink(missing_ok=True)
     return losses
 
 
@@ -118,11 +117,12 @@ def main(fast: bool, seed: int, out: Path) -> dict[str, float]:
     images = torch.from_numpy(helper.digits()[0])
     kinds = {"spiral": (spiral(2000), 64, 2000), "digits": (2 * images - 1, 256, 3000)}
     process = Diffusion(20 if fast else 100)
-    figures, curves, rows = {}, {}, {}
+    figures, curves, rows, states = {}, {}, {}, []
     for name, (data, width, steps) in kinds.items():
         size = data.shape[1]
         model = Denoiser(size, 64 if fast else 2 * width, process.steps)
         saved = out / f"diffusion-{name}-{seed}{'-fast' if fast else ''}.pt"
+        states.append(saved)
         curves[name] = train(model, process, data, 400 if fast else 2 * steps, seed, name, saved)
         made, true = process.sample(model, 500, size, data.abs().max().item()), data[:500]
         figures[f"{name}: distance of noise"] = energy_distance(torch.randn(500, size), true)
@@ -138,6 +138,8 @@ def main(fast: bool, seed: int, out: Path) -> dict[str, float]:
         },
         "Denoising diffusion", side=96,
     )  # fmt: skip
+    for saved in states:
+        saved.unlink()
     return figures
 
 

@@ -84,10 +84,10 @@ class GPT2(nn.Module):
     @classmethod
     def from_file(cls, path: Path):
         """The model of a file, in the size that the file has."""
-        state = {name.removeprefix("transformer."): v for name, v in load_file(path).items()}
+        arrays = {name.removeprefix("transformer."): v for name, v in load_file(path).items()}
         # Masks, which are no weights, and the head, which is the table of tokens once more.
         state = {
-            name: torch.from_numpy(value) for name, value in state.items()
+            name: torch.from_numpy(value) for name, value in arrays.items()
             if not name.endswith((".attn.bias", ".attn.masked_bias")) and name != "lm_head.weight"
         }  # fmt: skip
         (tokens, size), context = state["wte.weight"].shape, state["wpe.weight"].shape[0]

@@ -1,6 +1,6 @@
 """A ResNet on digits, and the same depth without its shortcuts.
 
-Blocks of two convolutions with batch normalisation, each added to what came in. Twenty-one layers
+Blocks of two convolutions with batch normalisation, each added to what came in. Thirty-two layers
 of this kind train at once; the same layers without the additions train slowly, although nothing
 that they could compute is missing.
 """
@@ -13,6 +13,7 @@ import clew as torch
 from clew.gallery import helper
 
 nn, F = torch.nn, torch.nn.functional
+SAVED_EVERY = 50
 
 
 class Block(nn.Module):
@@ -47,13 +48,19 @@ def network(blocks: int, width: int, shortcut: bool):
     return nn.Sequential(*layers, *head)
 
 
-def train(model, images, labels, steps: int, seed: int, name: str) -> list[float]:
+def train(model, images, labels, steps: int, seed: int, name: str, saved: Path) -> list[float]:
     rng = np.random.default_rng(seed)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, weight_decay=1e-4)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
     losses = []
-    bar = helper.progress(range(steps), f"{name:8}")
-    for _ in bar:
+    if saved.exists():
+        state = torch.load(saved)
+        for part in (model, optimizer, schedule):
+            part.load_state_dict(state[type(part).__name__])
+        rng.bit_generator.state = state["random"]
+        losses = state["losses"]
+    bar = helper.progress(range(len(losses), steps), f"{name:8}")
+    for step in bar:
         chosen = rng.integers(0, len(images), 64)
         x = torch.from_numpy(images[chosen]).reshape(-1, 1, 8, 8)
         optimizer.zero_grad()
@@ -62,6 +69,12 @@ def train(model, images, labels, steps: int, seed: int, name: str) -> list[float
         optimizer.step()
         schedule.step()
         losses.append(loss.item())
+        if (step + 1) % SAVED_EVERY == 0 or step + 1 == steps:
+            state = {
+                type(part).__name__: part.state_dict() for part in (model, optimizer, schedule)
+            }
+            state |= {"random": rng.bit_generator.state, "losses": losses}
+            torch.save(state, saved)
         bar.say(f"loss {losses[-1]:.3f}")
     return losses
 
@@ -76,11 +89,12 @@ def accuracy(model, images, labels) -> float:
 def main(fast: bool, seed: int, out: Path) -> dict[str, float]:
     x, y, test_x, test_y = helper.digits()
     blocks, width, steps = (2, 4, 40) if fast else (5, 12, 300)
-    figures, curves = {}, {}
+    figures, curves, states = {}, {}, []
     for name, shortcut in (("residual", True), ("plain", False)):
         torch.manual_seed(seed)
         model = network(blocks, width, shortcut)
-        curves[name] = train(model, x, y, steps, seed, name)
+        states.append(out / f"resnet-{name}-{seed}{'-fast' if fast else ''}.pt")
+        curves[name] = train(model, x, y, steps, seed, name, states[-1])
         figures[f"{name}: loss at first"] = sum(curves[name][:5]) / 5
         tail = curves[name][-steps // 4 :]
         figures[f"{name}: loss at the end"] = sum(tail) / len(tail)
@@ -88,6 +102,8 @@ def main(fast: bool, seed: int, out: Path) -> dict[str, float]:
     helper.chart(
         out / "resnet.svg", curves, f"Digits by {6 * blocks + 2} layers", "step", "loss", log=True
     )
+    for saved in states:
+        saved.unlink()
     return figures
 
 

@@ -31,12 +31,16 @@ def length(model, x, y, slope) -> float:
     return (slope.dot(step) / curved).item()
 
 
-def train(name: str, model, x, y, steps: int):
+def train(name: str, model, x, y, steps: int, saved: Path):
     """Steps on all examples, of gradient descent or preconditioned; the loss before each."""
     natural = name == "EKFAC"
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
     losses = []
-    bar = helper.progress(range(steps), f"{name:8}")
+    if saved.exists():
+        state = torch.load(saved)
+        model.load_state_dict(state["model"])
+        losses = state["losses"]
+    bar = helper.progress(range(len(losses), steps), f"{name:8}")
     for number in bar:
         if natural and number % REFRESH == 0:
             inverse = curvature.EKFAC(model, F.cross_entropy, [(x, y)]).inverse(DAMPING)
@@ -49,6 +53,8 @@ def train(name: str, model, x, y, steps: int):
             optimizer.param_groups[0]["lr"] = length(model, x, y, slope)
         optimizer.step()
         losses.append(loss.item())
+        if (number + 1) % REFRESH == 0 or number + 1 == steps:  # the next step refreshes
+            torch.save({"model": model.state_dict(), "losses": losses}, saved)
         bar.say(f"loss {losses[-1]:.4f}")
     return losses
 
@@ -57,10 +63,11 @@ def main(fast: bool, seed: int, out: Path) -> dict[str, float]:
     images, labels, _, _ = (torch.from_numpy(part) for part in helper.digits())
     width, count, steps = (200, 200, 8) if fast else (1000, 600, 24)
     x, y = images[:count], labels[:count]
-    losses = {}
+    losses, states = {}, []
     for name in ("EKFAC", "descent"):
         model = network(width, seed)
-        losses[name] = train(name, model, x, y, steps)
+        states.append(out / f"curvature-{name}-{seed}{'-fast' if fast else ''}.pt")
+        losses[name] = train(name, model, x, y, steps, states[-1])
 
     batch = [(x[:256], y[:256])]
     hessian = curvature.Hessian(model, F.cross_entropy, batch)
@@ -80,6 +87,8 @@ def main(fast: bool, seed: int, out: Path) -> dict[str, float]:
         f"The spectrum of a Hessian of {hessian.shape[0]:,} × {hessian.shape[0]:,}", "eigenvalue",
         "density", log=True, start=grid[0].item(), step=(grid[1] - grid[0]).item(),
     )  # fmt: skip
+    for saved in states:
+        saved.unlink()
     return {
         "parameters": hessian.shape[0],
         "largest eigenvalue": largest,

@@ -84,12 +84,11 @@ def train(name: str, steps: int, seed: int, saved: Path):
         loss.backward()
         optimizer.step()
         curve.append(loss.item())
-        if (number + 1) % SAVED_EVERY == 0:
+        if (number + 1) % SAVED_EVERY == 0 or number + 1 == steps:
             state = {"weights": [weight.detach() for weight in weights], "curve": curve}
             state |= {"optimizer": optimizer.state_dict(), "random": torch.get_rng_state()}
             torch.save(state, saved)
         bar.say(f"error {curve[-1]:.2f}")
-    saved.unlink(missing_ok=True)
     return weights, curve
 
 
@@ -102,10 +101,10 @@ def judge(weights, seed: int) -> list[float]:
 
 def main(fast: bool, seed: int, out: Path) -> dict[str, float]:
     steps = 300 if fast else 8000
-    figures, curves = {}, {}
+    figures, curves, states = {}, {}, []
     for name in ("MAML", "together"):
-        saved = out / f"maml-{name}-{seed}{'-fast' if fast else ''}.pt"
-        weights, _ = train(name, steps, seed, saved)
+        states.append(out / f"maml-{name}-{seed}{'-fast' if fast else ''}.pt")
+        weights, _ = train(name, steps, seed, states[-1])
         curves[name] = judge(weights, seed)
         for n in (0, 1, 5):
             figures[f"{name}: error after {n} steps"] = curves[name][n]
@@ -113,6 +112,8 @@ def main(fast: bool, seed: int, out: Path) -> dict[str, float]:
         out / "maml.svg", curves, "New sine waves: the error after steps on five points",
         "steps of gradient descent", "squared error", log=True,
     )  # fmt: skip
+    for saved in states:
+        saved.unlink()
     return figures
 
 

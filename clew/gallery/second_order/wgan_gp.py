@@ -15,6 +15,7 @@ from clew.gallery import helper
 
 nn = torch.nn
 MODES, RADIUS, SPREAD, BATCH, CRITIC_STEPS, RATE = 8, 2.0, 0.1, 128, 3, 2e-3
+SAVED_EVERY = 250
 # The weight of the penalty, and the bound of weights.
 WAYS = {"penalty": (1.0, math.inf), "clipped weights": (0.0, 0.1), "neither": (0.0, math.inf)}
 
@@ -57,7 +58,7 @@ def critic_loss(critic, generator, weight: float):
     return loss
 
 
-def train(name: str, steps: int, seed: int):
+def train(name: str, steps: int, seed: int, saved: Path):
     """Both networks, and the mean slope of the critic on the way."""
     weight, clip = WAYS[name]
     torch.manual_seed(seed)
@@ -67,8 +68,15 @@ def train(name: str, steps: int, seed: int):
         for each in (generator, critic)
     ]
     generator_optimizer, critic_optimizer = optimizers
+    parts = [generator, critic, *optimizers]
     curve = []
-    bar = helper.progress(range(steps), f"{name:15}")
+    if saved.exists():
+        state = torch.load(saved)
+        for part, values in zip(parts, state["parts"]):
+            part.load_state_dict(values)
+        torch.set_rng_state(state["random"])
+        curve = state["curve"]
+    bar = helper.progress(range(len(curve), steps), f"{name:15}")
     for step in bar:
         for optimizer in optimizers:
             optimizer.param_groups[0]["lr"] = RATE * (1 - step / steps)
@@ -85,6 +93,9 @@ def train(name: str, steps: int, seed: int):
         generator_optimizer.step()
         made = generator(noise(BATCH)).detach()
         curve.append(slopes(critic, ring(BATCH), made).mean().item())
+        if (step + 1) % SAVED_EVERY == 0 or step + 1 == steps:
+            state = {"parts": [part.state_dict() for part in parts], "curve": curve}
+            torch.save(state | {"random": torch.get_rng_state()}, saved)
         bar.say(f"slope {curve[-1]:.2f}")
     return generator, curve
 
@@ -101,9 +112,10 @@ def judge(generator, seed: int) -> tuple[float, float]:
 
 
 def main(fast: bool, seed: int, out: Path) -> dict[str, float]:
-    figures, curves = {}, {}
+    figures, curves, states = {}, {}, []
     for name in WAYS:
-        generator, curves[name] = train(name, 60 if fast else 1500, seed)
+        states.append(out / f"wgan_gp-{name}-{seed}{'-fast' if fast else ''}.pt")
+        generator, curves[name] = train(name, 60 if fast else 1500, seed, states[-1])
         tail = curves[name][-20:]
         figures[f"{name}: slope"] = sum(tail) / len(tail)
         modes, inside = judge(generator, seed)
@@ -113,6 +125,8 @@ def main(fast: bool, seed: int, out: Path) -> dict[str, float]:
         out / "wgan_gp.svg", curves, "WGAN: the slope of the critic", "step of the generator",
         "mean norm of its gradient", log=True,
     )  # fmt: skip
+    for saved in states:
+        saved.unlink()
     return figures
 
 

@@ -18,6 +18,7 @@ from clew.gallery import helper
 
 nn, F = torch.nn, torch.nn.functional
 GAMMA, BATCH, CAPACITY, WARM_UP = 0.99, 64, 10_000, 300
+RATE, COPIED = 5e-4, 200  # the learning rate; steps from one copy to the target to the next
 
 
 class Memory:
@@ -46,7 +47,7 @@ class Agent:
             nn.Linear(4, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 2)
         )
         self.target = copy.deepcopy(self.online).requires_grad_(False)
-        self.optimizer = torch.optim.Adam(self.online.parameters(), lr=1e-3)
+        self.optimizer = torch.optim.Adam(self.online.parameters(), lr=RATE)
         self.memory = Memory()
 
     def act(self, state, epsilon: float) -> int:
@@ -72,7 +73,7 @@ class Agent:
             with torch.no_grad():
                 for slow, now in zip(self.target.parameters(), self.online.parameters()):
                     slow.lerp_(now, 0.01)
-        elif self.memory.count % 200 == 0:
+        elif self.memory.count % COPIED == 0:
             self.target.load_state_dict(self.online.state_dict())
 
     def state_dict(self) -> dict:
@@ -115,38 +116,49 @@ def mean_return(world, agent, episodes: int) -> float:
 
 
 def train(double: bool, episodes: int, enough: float, seed: int, saved: Path) -> tuple:
-    """Learn until the mean return is enough: the returns on the way, and the agent."""
+    """Learn until the mean return is enough: the returns on the way, and the agent at its best."""
     torch.manual_seed(seed)
     world, agent, returns = helper.cartpole(), Agent(double), []
+    most, best, over = 0.0, copy.deepcopy(agent.online.state_dict()), False
     if saved.exists():
         state = torch.load(saved)
         agent.load_state_dict(state["agent"])
-        returns = state["returns"]
-    bar = helper.progress(range(len(returns), episodes), "Double DQN" if double else "DQN")
+        returns, most, best = state["returns"], state["most"], state["best"]
+        over = state["over"]
+    left = range(len(returns), len(returns) if over else episodes)
+    bar = helper.progress(left, "Double DQN" if double else "DQN")
     for number in bar:
         returns.append(episode(world, agent, 1000 * seed + number, learning=True))
         recent = sum(returns[-5:]) / 5
+        if recent > most:  # Q-learning forgets what it could
+            most, best = recent, copy.deepcopy(agent.online.state_dict())
         if recent >= 0.8 * enough and mean_return(world, agent, 5) >= enough:
+            best, over = agent.online.state_dict(), True
+        over = over or number + 1 == episodes
+        if over or number % 10 == 9:
+            state = {"agent": agent.state_dict(), "returns": returns, "most": most, "best": best}
+            torch.save(state | {"over": over}, saved)
+        if over:
             break
-        if number % 10 == 9:
-            torch.save({"agent": agent.state_dict(), "returns": returns}, saved)
         bar.say(f"mean return of 5 episodes {recent:.0f}")
-    saved.unlink(missing_ok=True)
+    agent.online.load_state_dict(best)
     return returns, agent
 
 
 def main(fast: bool, seed: int, out: Path) -> dict[str, float]:
     episodes, enough = (150, 60) if fast else (600, 400)
-    figures, curves = {}, {}
+    figures, curves, states = {}, {}, []
     for name, double in (("DQN", False), ("Double DQN", True)):
-        saved = out / f"dqn-{int(double)}-{seed}{'-fast' if fast else ''}.pt"
-        returns, agent = train(double, episodes, enough, seed, saved)
+        states.append(out / f"dqn-{int(double)}-{seed}{'-fast' if fast else ''}.pt")
+        returns, agent = train(double, episodes, enough, seed, states[-1])
         figures[f"{name}: return"] = mean_return(helper.cartpole(), agent, 20)
         figures[f"{name}: episodes"] = len(returns)
         curves[name] = returns
     helper.chart(
         out / "dqn.svg", curves, "CartPole: for how long the pole stands", "episode", "return"
     )
+    for saved in states:
+        saved.unlink()
     return figures
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from clew.kernels.codegen.ir import BF16, BOOL, F16, F32, F64, FLOATS, I32, I64, Expr, postorder
+from clew.kernels.runtime.cpu import CACHE_LINE
 
 # The LLVM type of a value.
 LLVM_TYPE = {F32: "float", F64: "double", I32: "i32", I64: "i64", BOOL: "i1"}
@@ -20,7 +21,6 @@ SHORT = {
     "half": "f16", "float": "f32", "double": "f64", "i8": "i8", "i16": "i16", "i32": "i32",
     "i64": "i64",
 }  # fmt: skip
-CACHE_LINE = 64
 ITEMSIZE = {F32: 4, F64: 8, I32: 4, I64: 8, BOOL: 1, F16: 2, BF16: 2}
 
 _FLOAT_BINARY = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}

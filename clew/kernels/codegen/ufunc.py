@@ -14,7 +14,7 @@ import ctypes
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import ml_dtypes
 import numpy as np
@@ -60,7 +60,7 @@ class Kernel:
 
     in_rows = False
     # The NumPy dtypes of storage types.
-    dtypes = DTYPE
+    dtypes: ClassVar[dict[str, np.dtype]] = DTYPE
 
     def __init__(
         self,
@@ -81,6 +81,8 @@ class Kernel:
             self.dtypes[ins[0]]: index for index, (ins, _) in enumerate(self.signatures)
         }
         self.core = core
+        # The addresses that were asked for.
+        self._loops: dict[int, int] = {}
         _KERNELS.append(self)
 
     def __getattr__(self, name: str) -> Any:
@@ -163,6 +165,10 @@ class Kernel:
         """The LLVM IR of one of the loops."""
         raise NotImplementedError
 
+    def assembly(self, program: Program) -> str:
+        """The machine code of one of the loops, as text."""
+        return jit.machine().assembly(self.module(program))
+
     def compile(self, index: int) -> int:
         program = self.program(index)
         key = f"{type(self).__name__} {self.name} {self.options()}\n{program}"
@@ -175,7 +181,9 @@ class Kernel:
         """
         for index, (inputs, outputs) in enumerate(self.signatures):
             if [self.dtypes[each] for each in (*inputs, *outputs)] == list(dtypes):
-                return self.compile(index), 0
+                if index not in self._loops:
+                    self._loops[index] = self.compile(index)
+                return self._loops[index], 0
         return None
 
     def options(self) -> str:

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
         introsort,
         lstm,
         lu,
+        merging,
         mersenne_twister,
         pair_distances,
+        sparse_products,
         transpose,
         triangular,
     )
@@ -30,8 +32,10 @@ __all__ = [
     "introsort",
     "lstm",
     "lu",
+    "merging",
     "mersenne_twister",
     "pair_distances",
+    "sparse_products",
     "transpose",
     "triangular",
 ]

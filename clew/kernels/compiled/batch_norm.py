@@ -2,24 +2,25 @@
 
 A task has some channels of all images. A channel is read for its mean, again for its variance, and
 again for the result, as PyTorch does it; after the first time it comes from the cache. Rows are
-summed in vectors, and the sums of rows as doubles.
+summed in vectors, and the sums of rows as doubles. Of a matrix the channels are columns: as many as
+fill some vectors go together.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from clew.kernels.codegen.builder import BODY
-from clew.kernels.codegen.contexts import TYPES, compiled, context_of
+from clew.kernels.codegen.builder import BODY, SIZEOF
+from clew.kernels.codegen.contexts import TYPES, ContextCall, compiled
 from clew.kernels.codegen.emitter import Emitter
-from clew.kernels.codegen.image_rows import ImageRowBuilder
+from clew.kernels.codegen.image_rows import ImageRowBuilder, lane_counts
 from clew.kernels.codegen.loops import GRAIN, end_module
-from clew.kernels.codegen.vectors import carrying_loop
-from clew.kernels.runtime.numpy_capi import address_of
+from clew.kernels.codegen.vectors import block_end, carrying_loop
 
 Array = np.ndarray
 
@@ -29,6 +30,8 @@ _FORWARD = ("*x", "*weight", "*bias", "*out", "*mean", "*rstd", "*variance", "*e
 _BACKWARD = ("*x", "*g", "*weight", "*mean", "*rstd", "*of_x", "*of_weight", "*of_bias", *_SIZES)
 # Vectors that are summed at the same time.
 _UNROLL = 4
+# Rows of a matrix that are summed before a sum is a double.
+_ROWS_PER_BLOCK = 64
 
 
 def forward(
@@ -41,7 +44,7 @@ def forward(
     x, weight, bias = _contiguous(x, weight, bias)
     out = np.empty_like(x)
     mean, rstd, variance = np.empty((3, x.shape[1]), x.dtype)
-    added = np.array(eps)
+    added = np.array(eps, np.float64)
     _run("forward", x, (weight, bias, out, mean, rstd, variance, added))
     return out, mean, rstd, variance
 
@@ -62,29 +65,39 @@ def _contiguous(*arrays: Array | None) -> list[Any]:
 
 
 def _run(kind: str, x: Array, others: tuple[Array | None, ...]) -> None:
-    images, channels = x.shape[:2]
-    length = x.size // (images * channels)
-    addresses = [0 if each is None else address_of(each) for each in (x, *others)]
-    context = context_of((), [*addresses, images, channels, length])
-    grain = -(-GRAIN // (images * length))
-    _function(kind, TYPES[x.dtype])(address_of(context), channels, grain)
+    calling(kind, x.dtype, x.shape)(x, *others)
+
+
+def calling(kind: str, dtype: np.dtype, shape: tuple[int, ...]) -> ContextCall:
+    """The call of one of the two kernels, for images of a shape, or a matrix."""
+    images, channels, *sides = shape
+    length, are_columns = math.prod(sides), not sides
+    width = columns_per_task(TYPES[dtype]) if are_columns else 1
+    grain = -(-GRAIN // (images * length * width))
+    function = _function(kind, TYPES[dtype], are_columns)
+    return ContextCall(function, (images, channels, length), (-(-channels // width), grain))
 
 
 @functools.cache
-def _function(kind: str, llvm: str) -> Any:
-    make = functools.partial(module, kind, llvm)
-    return compiled(f"batch norm {kind} {llvm}", make, "start")
+def _function(kind: str, llvm: str, are_columns: bool) -> Any:
+    make = functools.partial(module, kind, llvm, are_columns)
+    return compiled(f"batch norm {kind} {llvm}{' of columns' * are_columns}", make, "start")
 
 
-def module(kind: str, llvm: str) -> str:
-    """The LLVM module of one of the two kernels."""
-    c = _BatchNorm(Emitter(), llvm)
+def columns_per_task(llvm: str) -> int:
+    """The columns of a matrix that go together."""
+    return _UNROLL * lane_counts(SIZEOF[llvm])[0]
+
+
+def module(kind: str, llvm: str, are_columns: bool = False) -> str:
+    """The LLVM module of one of the two kernels, over images or over the columns of a matrix."""
+    c = (_ColumnNorm if are_columns else _BatchNorm)(Emitter(), llvm)
     with c.function(BODY):
         c.f = c.load_context(*(_FORWARD if kind == "forward" else _BACKWARD))
         count = c.mul(c.f["images"], c.f["length"])
         c.count = c.e.value(f"uitofp i64 {count} to double")
-        with c.loop("%begin", "%end") as channel:
-            getattr(c, kind)(channel)
+        with c.loop("%begin", "%end") as task:
+            c.channels_of(task, getattr(c, kind))
     end_module(c.e, "start")
     return c.e.text()
 
@@ -94,91 +107,129 @@ class _BatchNorm(ImageRowBuilder):
 
     f: dict[str, str]
     count: str
+    # How many channels go together.
+    together = 1
+
+    def channels_of(self, task: str, normalize: Callable[[str], None]) -> None:
+        """The work of a task."""
+        normalize(task)
 
     def forward(self, channel: str) -> None:
-        f = self.f
         mean = self.divided(self.sums(channel, ("x",), lambda x: [x[0]])[0])
         about = self.rounded(mean)
 
         def squares(values: list[str]) -> list[str]:
-            distance = self.binary("fsub", values[0], self.splat(about))
+            distance = self.binary("fsub", values[0], self.spread(about))
             return [self.binary("fmul", distance, distance)]
 
         variance = self.divided(self.sums(channel, ("x",), squares)[0])
-        eps = self.load_word(f["eps"], "double")
-        self.e.declare("double @llvm.sqrt.f64(double)")
-        total = self.e.value(f"fadd double {variance}, {eps}")
-        root = self.e.value(f"call double @llvm.sqrt.f64(double {total})")
-        rstd = self.e.value(f"fdiv double 1.0, {root}")
-        scale = self.rounded(self.times(rstd, self.optional("weight", channel, "1.0")))
-        shift = self.rounded(self.optional("bias", channel, "0.0"))
+        rstd = self.reciprocal_root(self.plus(variance, self.eps()))
+        scale = self.rounded(self.times(rstd, self.optional("weight", channel, 1)))
+        shift = self.rounded(self.optional("bias", channel, 0))
         for name, value in (("mean", mean), ("rstd", rstd), ("variance", variance)):
-            self.store(self.rounded(value), self.gep(f[name], channel))
+            self.store_number(self.rounded(value), name, channel)
 
         def affine(values: list[str]) -> str:
-            distance = self.binary("fsub", values[0], self.splat(about))
-            scaled = self.binary("fmul", distance, self.splat(scale))
-            return self.binary("fadd", scaled, self.splat(shift))
+            distance = self.binary("fsub", values[0], self.spread(about))
+            scaled = self.binary("fmul", distance, self.spread(scale))
+            return self.binary("fadd", scaled, self.spread(shift))
 
         self.store_rows(channel, ("x",), "out", affine)
 
     def backward(self, channel: str) -> None:
-        f = self.f
-        about, rstd = (self.load(self.gep(f[name], channel)) for name in ("mean", "rstd"))
+        about, rstd = (self.load_number(name, channel) for name in ("mean", "rstd"))
         wide = self.widened(rstd)
 
         def products(values: list[str]) -> list[str]:
-            distance = self.binary("fsub", values[1], self.splat(about))
+            distance = self.binary("fsub", values[1], self.spread(about))
             return [values[0], self.binary("fmul", values[0], distance)]
 
         total, along = self.sums(channel, ("g", "x"), products)
-        self.store(self.rounded(total), self.gep(f["of_bias"], channel))
-        self.store(self.rounded(self.times(along, wide)), self.gep(f["of_weight"], channel))
-        of_g = self.times(wide, self.optional("weight", channel, "1.0"))
-        negative = self.e.value(f"fneg double {of_g}")
+        self.store_number(self.rounded(total), "of_bias", channel)
+        self.store_number(self.rounded(self.times(along, wide)), "of_weight", channel)
+        of_g = self.times(wide, self.optional("weight", channel, 1))
+        negative = self.e.value(f"fneg {self.numbers('double')} {of_g}")
         of_x = self.divided(self.times(negative, wide, wide, along))
         rest = self.divided(self.times(negative, total))
         factors = [self.rounded(each) for each in (of_g, of_x, rest)]
 
         def gradient(values: list[str]) -> str:
-            distance = self.binary("fsub", values[1], self.splat(about))
-            through = self.binary("fmul", values[0], self.splat(factors[0]))
-            statistics = self.binary("fmul", distance, self.splat(factors[1]))
+            distance = self.binary("fsub", values[1], self.spread(about))
+            through = self.binary("fmul", values[0], self.spread(factors[0]))
+            statistics = self.binary("fmul", distance, self.spread(factors[1]))
             both = self.binary("fadd", through, statistics)
-            return self.binary("fadd", both, self.splat(factors[2]))
+            return self.binary("fadd", both, self.spread(factors[2]))
 
-        with self.if_then(self.e.value(f"icmp ne ptr {f['of_x']}, null")):
+        with self.if_then(self.e.value(f"icmp ne ptr {self.f['of_x']}, null")):
             self.store_rows(channel, ("g", "x"), "of_x", gradient)
 
-    # -- numbers of a channel ----------------------------------------------------------------------
+    # -- numbers of the channels that go together --------------------------------------------------
 
-    def optional(self, name: str, channel: str, otherwise: str) -> str:
-        """An element of a vector over the channels, or a number where there is none."""
+    def numbers(self, element: str = "") -> str:
+        """The type of a number for each channel."""
+        element = element or self.llvm
+        return element if self.together == 1 else f"<{self.together} x {element}>"
+
+    def repeated(self, number: str) -> str:
+        """A double for each channel."""
+        if self.together == 1:
+            return number
+        one = self.e.value(f"insertelement {self.numbers('double')} poison, double {number}, i32 0")
+        lanes = [0] * self.together
+        return self.shuffle_vector(self.numbers("double"), one, "poison", lanes)
+
+    def load_number(self, name: str, channel: str) -> str:
+        return self.load(self.gep(self.f[name], channel), self.numbers())
+
+    def store_number(self, value: str, name: str, channel: str) -> None:
+        self.store(value, self.gep(self.f[name], channel), self.numbers())
+
+    def optional(self, name: str, channel: str, otherwise: int) -> str:
+        """Elements of a vector over the channels, or a number where there is none."""
         exists = self.e.value(f"icmp ne ptr {self.f[name]}, null")
         # Where there is none, what is loaded does not matter.
-        place = self.select(exists, self.gep(self.f[name], channel), self.f["mean"], "ptr")
-        return self.select(exists, self.widened(self.load(place)), otherwise, "double")
+        place = self.select(exists, self.f[name], self.f["mean"], "ptr")
+        given = self.widened(self.load(self.gep(place, channel), self.numbers()))
+        kind = self.numbers("double")
+        return self.select(exists, given, self.repeated(f"{otherwise}.0"), kind)
+
+    def eps(self) -> str:
+        return self.repeated(self.load_word(self.f["eps"], "double"))
 
     def widened(self, number: str) -> str:
         if self.llvm == "double":
             return number
-        return self.e.value(f"fpext float {number} to double")
+        return self.e.value(f"fpext {self.numbers()} {number} to {self.numbers('double')}")
 
     def rounded(self, number: str) -> str:
         if self.llvm == "double":
             return number
-        return self.e.value(f"fptrunc double {number} to float")
+        return self.e.value(f"fptrunc {self.numbers('double')} {number} to {self.numbers()}")
+
+    def plus(self, a: str, b: str) -> str:
+        return self.e.value(f"fadd {self.numbers('double')} {a}, {b}")
 
     def times(self, first: str, *others: str) -> str:
         for other in others:
-            first = self.e.value(f"fmul double {first}, {other}")
+            first = self.e.value(f"fmul {self.numbers('double')} {first}, {other}")
         return first
 
     def divided(self, number: str) -> str:
         """By the number of elements of a channel."""
-        return self.e.value(f"fdiv double {number}, {self.count}")
+        return self.e.value(f"fdiv {self.numbers('double')} {number}, {self.repeated(self.count)}")
+
+    def reciprocal_root(self, number: str) -> str:
+        kind = self.numbers("double")
+        name = "@llvm.sqrt." + ("f64" if self.together == 1 else f"v{self.together}f64")
+        self.e.declare(f"{kind} {name}({kind})")
+        root = self.e.value(f"call {kind} {name}({kind} {number})")
+        return self.e.value(f"fdiv {kind} {self.repeated('1.0')}, {root}")
 
     # -- rows --------------------------------------------------------------------------------------
+
+    def spread(self, number: str) -> str:
+        """The number of a channel, for as many elements of a row as are computed at a time."""
+        return self.splat(number)
 
     def binary(self, how: str, a: str, b: str) -> str:
         return self.e.value(f"{how} {self.value_type()} {a}, {b}")
@@ -258,3 +309,57 @@ class _BatchNorm(ImageRowBuilder):
         ]
         self.lanes = 1
         return carrying_loop(e, (whole, length), 1, add, [(self.llvm, each) for each in folded])
+
+
+class _ColumnNorm(_BatchNorm):
+    """The same for columns of a matrix: a vector has an element of each."""
+
+    def channels_of(self, task: str, normalize: Callable[[str], None]) -> None:
+        """Columns in vectors of decreasing widths."""
+        most = columns_per_task(self.llvm)
+        done = self.mul(task, str(most))
+        end = self.min(self.add(done, str(most)), self.f["channels"])
+        for columns in (most, *lane_counts(self.itemsize)):
+            self.together = self.lanes = columns
+            stop = self.add(done, self.round_down(self.sub(end, done), str(columns)))
+            with self.loop(done, stop, by=columns) as column:
+                normalize(column)
+            done = stop
+
+    def spread(self, number: str) -> str:
+        return number
+
+    def row(self, name: str, image: str, channel: str) -> str:
+        return self.gep(self.f[name], self.add(self.mul(image, self.f["channels"]), channel))
+
+    def store_rows(
+        self, channel: str, names: tuple[str, ...], target: str, formula: Callable[[list[str]], str]
+    ) -> None:
+        with self.loop("0", self.f["images"]) as image:
+            rows = [self.row(name, image, channel) for name in names]
+            result = formula(self.values(rows, "0"))
+            self.store(result, self.row(target, image, channel), self.value_type())
+
+    def sums(
+        self, channel: str, names: tuple[str, ...], terms: Callable[[list[str]], list[str]]
+    ) -> list[str]:
+        """The sums of terms over columns."""
+        count = 2 if len(names) > 1 else 1
+
+        def add_row(image: str, totals: list[str]) -> list[str]:
+            found = terms(self.values([self.row(name, image, channel) for name in names], "0"))
+            return [self.binary("fadd", a, b) for a, b in zip(totals, found, strict=True)]
+
+        def add_block(image: str, totals: list[str]) -> list[str]:
+            span = image, block_end(self.e, image, _ROWS_PER_BLOCK, self.f["images"])
+            zeros = [(self.numbers(), self.zeros())] * count
+            found = carrying_loop(self.e, span, 1, add_row, zeros)
+            return [self.plus(a, self.widened(b)) for a, b in zip(totals, found, strict=True)]
+
+        start = [(self.numbers("double"), self.zeros())] * count
+        return carrying_loop(
+            self.e, ("0", self.f["images"]), _ROWS_PER_BLOCK, add_block, start
+        )  # fmt: skip
+
+    def zeros(self) -> str:
+        return "0.0" if self.together == 1 else "zeroinitializer"

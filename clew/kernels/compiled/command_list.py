@@ -24,7 +24,9 @@ class Pointer(NamedTuple):
 class Command(NamedTuple):
     """One call: a ufunc's loop, where its data begin, its sizes and strides.
 
-    `outer` are loops around it: the length of each, and the strides of all pointers.
+    `outer` are loops around it: the length of each, and the strides of all pointers. Without a
+    function (0) it ends the list, unless the one number that it points to is zero; with `data` it
+    leaves out so many commands if that is zero.
     """
 
     function: int
@@ -52,7 +54,7 @@ class CommandList:
             pointers += (word for pointer in each.pointers for word in pointer)
         assert 0 < len(pointers) <= 2 * MOST_POINTERS
         head = len(pointers) // 2, self._table(pointers), self._table(words), len(commands)
-        self._address = self._table(head)
+        self.address = self._table(head)
 
     def _table(self, words: Sequence[int]) -> int:
         table = np.array(words, np.int64)
@@ -72,4 +74,4 @@ class CommandList:
 
     def run(self, operands: tuple[np.ndarray, ...]) -> None:
         """Run all commands, one after the other."""
-        jit.machine().run_commands(operands, self._address)
+        jit.machine().run_commands(operands, self.address)

@@ -23,7 +23,7 @@ _MIN_ROW = 8
 # The dtypes that elements are moved as, by their size.
 _MOVED_AS = {4: np.dtype(np.float32), 8: np.dtype(np.float64)}
 
-_MOVE = elementwise("move", 1)(lambda x: x)
+MOVE = elementwise("move", 1)(lambda x: x)
 _FILL = elementwise("fill", 1, scalars=(0,))(lambda x: x)
 # The position makes a value for each element of what is one for the row.
 _FILL_ROWS = over_rows("fill_rows", "()->(n)")(lambda x: where(position(I32).eq(-1), 0.0, x))
@@ -62,7 +62,7 @@ def _copy_on_all_threads(target: Array, source: Array) -> bool:
         rows = of[(..., *(0,) * equal)]
         _FILL_ROWS.ufunc(rows, to.reshape(*rows.shape, -1))
     elif of.strides == to.strides:
-        _MOVE.ufunc(of, to)
+        MOVE.ufunc(of, to)
     else:
         return False
     return True

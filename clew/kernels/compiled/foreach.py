@@ -18,7 +18,14 @@ import numpy as np
 from clew.kernels.codegen.builder import BODY, IRBuilder
 from clew.kernels.codegen.emitter import LLVM_TYPE, Emitter
 from clew.kernels.codegen.ir import F32, F64, Program
-from clew.kernels.codegen.loops import GRAIN, LEAST_GRAIN, ElementwiseLoop, end_module, run_tasks
+from clew.kernels.codegen.loops import (
+    GRAIN,
+    LEAST_GRAIN,
+    LOOP_SIGNATURE,
+    ElementwiseLoop,
+    end_module,
+    run_tasks,
+)
 from clew.kernels.codegen.tracing import trace
 from clew.kernels.runtime import jit
 from clew.kernels.runtime.numpy_capi import DATA_OFFSET
@@ -77,52 +84,98 @@ class ForeachKernel:
         )
         return signature(jit.machine().function(key, lambda: self.module(program), self.name))
 
+    @functools.cache  # noqa: B019  kernels are as old as the program
+    def loop(self, dtype: str) -> int:
+        """The same for a command list: the address of a function with the signature of a loop.
+
+        Its pointers are those of the scalars, then of each group's arrays; its sizes are the number
+        of groups, the number of all elements, and the elements of each group.
+        """
+        program, name = self.program(dtype), f"{self.name}_loop"
+        key = f"{name} cost {self.cost} {self.arrays}\n{program}"
+        return jit.machine().function(key, lambda: self._loop_module(program, name), name)
+
     def program(self, dtype: str) -> Program:
         inputs = [dtype] * (self.arrays + self.scalars)
         return trace(self.function, inputs, [dtype] * (self.arrays - 1), in_rows=False)
 
     def module(self, program: Program) -> str:
         """The LLVM module for one type."""
+        head = f"void @{self.name}(ptr %table, i64 %groups, ptr %scalars, i64 %total)"
+        words = "ptr %table", "i64 %groups", "ptr %scalars"
+        return self._module(program, head, words, self._body)
+
+    def _loop_module(self, program: Program, name: str) -> str:
+        words = "ptr %args", "ptr %dims"
+        return self._module(program, f"void @{name}({LOOP_SIGNATURE})", words, self._loop_body)
+
+    def _module(
+        self, program: Program, head: str, words: Sequence[str],
+        body: Callable[[IRBuilder, Program], None],
+    ) -> str:  # fmt: skip
+        """A function that runs the body, which finds these words in its context, over all."""
         e = Emitter()
         code = IRBuilder(e, LLVM_TYPE[program.dtypes[0]])
         with code.function(BODY):
-            self._body(code, program)
-        head = f"void @{self.name}(ptr %table, i64 %groups, ptr %scalars, i64 %total)"
+            body(code, program)
         with code.function(head):
-            context = e.value("alloca [3 x i64]")
-            for index, word in enumerate(("ptr %table", "i64 %groups", "ptr %scalars")):
+            context = e.value(f"alloca [{len(words)} x i64]")
+            for index, word in enumerate(words):
                 address = e.value(f"getelementptr i64, ptr {context}, i64 {index}")
                 e.line(f"store {word}, ptr {address}")
-            run_tasks(e, context, "%total", str(max(GRAIN // self.cost, LEAST_GRAIN)))
+            total = "%total" if "%total" in head else code.load_word(code.gep_i64("%dims", "1"))
+            run_tasks(e, context, total, str(max(GRAIN // self.cost, LEAST_GRAIN)))
         end_module(e)
         return e.text()
 
     def _body(self, code: IRBuilder, program: Program) -> None:
         """The elements begin to end, counted through all groups."""
-        e = code.e
         given = code.load_context("*table", "groups", "*scalars")
         first = code.local("i64", "0")
         with code.loop("0", given["groups"]) as group:
             row = code.mul(group, str(1 + self.arrays))
             words = [
-                e.value(f"getelementptr i64, ptr {given['table']}, i64 {code.add(row, str(i))}")
-                for i in range(1 + self.arrays)
+                code.gep_i64(given["table"], code.add(row, str(i))) for i in range(1 + self.arrays)
             ]
-            start, size = code.load_word(first), code.load_word(words[0])
-            low = code.max(code.sub("%begin", start), "0")
-            high = code.min(code.sub("%end", start), size)
-            with code.if_then(code.icmp("slt", low, high)):
-                arrays = [
-                    code.load_word(
-                        code.ptr_add(code.load_word(word, "ptr"), str(DATA_OFFSET)), "ptr"
-                    )
-                    for word in words[1:]
-                ]
-                scalars = [code.gep(given["scalars"], str(i)) for i in range(self.scalars)]
-                results = [arrays[0], *arrays[2:]]
-                single = frozenset(range(self.arrays, self.arrays + self.scalars))
-                ElementwiseLoop(e, program, [*arrays, *scalars, *results], single).emit(low, high)
-            code.store_word(first, code.add(start, size))
+
+            def arrays(words: Sequence[str] = words) -> list[str]:
+                objects = [code.load_word(word, "ptr") for word in words[1:]]
+                return [code.load_word(code.ptr_add(o, str(DATA_OFFSET)), "ptr") for o in objects]
+
+            size = code.load_word(words[0])
+            self._group(code, program, first, size, arrays, given["scalars"])
+
+    def _loop_body(self, code: IRBuilder, program: Program) -> None:
+        """The same for pointers to the arrays' elements."""
+        given = code.load_context("*args", "*dims")
+        groups, scalars = code.load_word(given["dims"]), code.load_word(given["args"], "ptr")
+        first = code.local("i64", "0")
+        with code.loop("0", groups) as group:
+            row = code.mul(group, str(self.arrays))
+
+            def arrays(row: str = row) -> list[str]:
+                places = [code.add(row, str(1 + i)) for i in range(self.arrays)]
+                return [code.load_word(code.gep_i64(given["args"], at), "ptr") for at in places]
+
+            size = code.load_word(code.gep_i64(given["dims"], code.add(group, "2")))
+            self._group(code, program, first, size, arrays, scalars)
+
+    def _group(
+        self, code: IRBuilder, program: Program, first: str, size: str,
+        arrays: Callable[[], list[str]], scalars: str,
+    ) -> None:  # fmt: skip
+        """The part of begin to end that is in one group; `first` counts the elements before it."""
+        start = code.load_word(first)
+        low = code.max(code.sub("%begin", start), "0")
+        high = code.min(code.sub("%end", start), size)
+        with code.if_then(code.icmp("slt", low, high)):
+            found = arrays()
+            numbers = [code.gep(scalars, str(i)) for i in range(self.scalars)]
+            results = [found[0], *found[2:]]
+            single = frozenset(range(self.arrays, self.arrays + self.scalars))
+            pointers = [*found, *numbers, *results]
+            ElementwiseLoop(code.e, program, pointers, single).emit(low, high)
+        code.store_word(first, code.add(start, size))
 
 
 # All kernels of this kind, for tests.

@@ -16,13 +16,12 @@ from typing import Any
 import numpy as np
 
 from clew.kernels.codegen.builder import BODY
-from clew.kernels.codegen.contexts import compiled, context_of
+from clew.kernels.codegen.contexts import ContextCall, compiled
 from clew.kernels.codegen.emitter import MEMORY_TYPE, Emitter
 from clew.kernels.codegen.image_rows import ImageRowBuilder
 from clew.kernels.codegen.ir import BF16, F16, F32, F64, I64
 from clew.kernels.codegen.loops import end_module
 from clew.kernels.codegen.ufunc import DTYPE
-from clew.kernels.runtime.numpy_capi import address_of
 
 Array = np.ndarray
 FIELDS = ("*target", "*index", "*values", "*rows", "length", "count", "inner", "width", "blocks")
@@ -64,11 +63,15 @@ def rows_combined(target: Array, index: Array, values: Array, how: str = "add") 
 def take_rows(table: Array, index: Array) -> Array:
     """out[m] = table[index[m]], for a matrix."""
     out = np.empty((index.size, table.shape[1]), table.dtype)
-    sizes = len(table), index.size, table.shape[1], table.shape[1], 1
-    context = context_of((table, index, out, index), sizes)
-    grain = max(_ELEMENTS_PER_TASK // max(table.shape[1], 1), 1)
-    _function("take_rows", KINDS[table.dtype], False)(address_of(context), index.size, grain)
+    taking_rows(table.dtype, len(table), table.shape[1], index.size)(table, index, out, index)
     return out
+
+
+def taking_rows(dtype: np.dtype, rows: int, width: int, count: int) -> ContextCall:
+    """The call of `take_rows`: table, index, out, index."""
+    grain = max(_ELEMENTS_PER_TASK // max(width, 1), 1)
+    function = _function("take_rows", KINDS[dtype], False)
+    return ContextCall(function, (rows, count, width, width, 1), (count, grain))
 
 
 def add_rows(target: Array, index: Array, values: Array, rows: Array) -> None:
@@ -77,19 +80,25 @@ def add_rows(target: Array, index: Array, values: Array, rows: Array) -> None:
 
 
 def _run(kind: str, target: Array, index: Array, values: Array, rows: Array | None = None) -> None:
-    outer, length, inner = target.shape
     count = values.shape[1] if rows is None else rows.size
+    call = combining(kind, target.dtype, target.shape, count, rows is not None)
+    call(target, index, values, index if rows is None else rows)
+
+
+def combining(
+    kind: str, dtype: np.dtype, shape: tuple[int, ...], count: int, of_rows: bool = False
+) -> ContextCall:
+    """The call of one of these kernels: target, index, values, and rows or once more the index."""
+    outer, length, inner = shape
     width = inner
     if outer < _FEW_OUTER:
         # Whole vectors, many blocks, but none of less work than a task should have.
         least = max(_ELEMENTS_PER_TASK // max(count, 1), inner // _MANY_BLOCKS, _MIN_WIDTH)
         width = min(-(-least // _MIN_WIDTH) * _MIN_WIDTH, _MAX_WIDTH, inner)
     blocks = -(-inner // width) if inner else 0
-    arrays = target, index, values, index if rows is None else rows
-    context = context_of(arrays, (length, count, inner, width, blocks))
     grain = max(_ELEMENTS_PER_TASK // max(count * width, 1), 1)
-    function = _function(kind, KINDS[target.dtype], inner == 1 and rows is None)
-    function(address_of(context), outer * blocks, grain)
+    function = _function(kind, KINDS[dtype], inner == 1 and not of_rows)
+    return ContextCall(function, (length, count, inner, width, blocks), (outer * blocks, grain))
 
 
 @functools.cache

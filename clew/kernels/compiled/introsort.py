@@ -28,6 +28,7 @@ _ITEM = "<2 x i64>"
 _ITEMS_PER_TASK = 4096
 # The library's: shorter ranges are sorted by insertion, and selected from by it.
 _SHORT_SORT, _SHORT_SELECTION = 16, 3
+_LARGEST = {size: np.iinfo(f"i{size}").max for size in (2, 4, 8)}
 # One in so many or fewer are found by a heap rather than by partitions.
 _FEW = 64
 
@@ -49,7 +50,7 @@ def _ordered(values: Array) -> Array:
     if values.dtype.kind != "f":
         return values
     bits = np.asarray(values + 0.0).view(f"i{values.dtype.itemsize}")
-    largest = np.iinfo(bits.dtype).max
+    largest = _LARGEST[bits.dtype.itemsize]
     ordered = np.where(bits < 0, bits ^ largest, bits)
     ordered[np.isnan(values)] = largest
     return ordered

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from clew.kernels.codegen.builder import BODY, IRBuilder
+from clew.kernels.codegen.contexts import ContextCall, compiled
 from clew.kernels.codegen.emitter import Emitter, literal
 from clew.kernels.codegen.ir import F64, Program
 from clew.kernels.codegen.loops import ElementwiseLoop, end_module, run_tasks
@@ -103,10 +104,24 @@ def words_module() -> str:
     """The LLVM module of all functions but `normals`."""
     # Words are as long as floats.
     c = _WordBuilder(Emitter(), "float")
-    for write in (_regenerate, _words, _seed, _swap, _shuffle):
+    for write in (_regenerate, _draw, _words, _seed, _exchange, _swap, _shuffle):
         write(c)
     end_module(c.e)
     return c.e.text()
+
+
+def pairs_module() -> str:
+    """The LLVM module of `pairs`, which takes a context: the state, and where words go."""
+    c = _WordBuilder(Emitter(), "float")
+    for write in (_regenerate, _draw, _exchange, _pairs):
+        write(c)
+    end_module(c.e)
+    return c.e.text()
+
+
+def pairs(count: int) -> ContextCall:
+    """The call that draws words of 64 bits, each from two words, the high half first."""
+    return ContextCall(compiled("random pairs", pairs_module, "pairs"), (), (count, 0))
 
 
 def normals_module(formula: Program) -> str:
@@ -137,9 +152,26 @@ def _regenerate(c: _WordBuilder) -> None:
 
 
 def _words(c: _WordBuilder) -> None:
-    """`words(state, out, n)`: the next n tempered words."""
+    """`words(state, out, n)`: the next n tempered words, of arrays."""
     with c.function("void @words(ptr %state_array, ptr %out_array, i64 %n)"):
         state, out = c.elements("state_array", "out_array")
+        c.e.line(f"call void @draw(ptr {state}, ptr {out}, i64 %n)")
+
+
+def _pairs(c: _WordBuilder) -> None:
+    """`pairs(context, n)`: n words of 64 bits."""
+    with c.function("void @pairs(ptr %context, i64 %n, i64 %unused)"):
+        given = c.load_context("*state", "*out")
+        c.e.line(
+            f"call void @draw(ptr {given['state']}, ptr {given['out']}, i64 {c.mul('%n', '2')})"
+        )
+        c.e.line(f"call void @exchange(ptr {given['out']}, i64 %n)")
+
+
+def _draw(c: _WordBuilder) -> None:
+    """`draw(state, out, n)`: the next n tempered words."""
+    state, out = "%state", "%out"
+    with c.function("internal void @draw(ptr %state, ptr %out, i64 %n)"):
         done = c.local("i64", "0")
         with c.loop_forever() as end:
             have = c.load_word(done)
@@ -198,14 +230,19 @@ def _seed(c: _WordBuilder) -> None:
 
 
 def _swap(c: _WordBuilder) -> None:
-    """`swap(out, n)`: swap the words of each of n pairs."""
+    """`swap(out, n)`: swap the words of each of n pairs of an array."""
     with c.function("void @swap(ptr %out_array, i64 %n)"):
         (out,) = c.elements("out_array")
-        with c.loop("0", "%n") as i:
-            address = c.e.value(f"getelementptr i64, ptr {out}, i64 {i}")
-            pair = c.e.value(f"load i64, ptr {address}, align 4")
-            high, low = c.e.value(f"shl i64 {pair}, 32"), c.e.value(f"lshr i64 {pair}, 32")
-            c.e.line(f"store i64 {c.e.value(f'or i64 {high}, {low}')}, ptr {address}, align 4")
+        c.e.line(f"call void @exchange(ptr {out}, i64 %n)")
+
+
+def _exchange(c: _WordBuilder) -> None:
+    """`exchange(out, n)`: swap the words of each of n pairs."""
+    with c.function("internal void @exchange(ptr %out, i64 %n)"), c.loop("0", "%n") as i:
+        address = c.e.value(f"getelementptr i64, ptr %out, i64 {i}")
+        pair = c.e.value(f"load i64, ptr {address}, align 4")
+        high, low = c.e.value(f"shl i64 {pair}, 32"), c.e.value(f"lshr i64 {pair}, 32")
+        c.e.line(f"store i64 {c.e.value(f'or i64 {high}, {low}')}, ptr {address}, align 4")
 
 
 def _shuffle(c: _WordBuilder) -> None:

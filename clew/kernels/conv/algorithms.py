@@ -19,11 +19,11 @@ Array = np.ndarray
 # The gradient of so few channels is cheaper as a product of all their windows.
 _FEW_CHANNELS = 16
 
-_ROW_SUMS = over_rows("row_sums", "(n)->()")(lambda x: x.row_sum())
+ROW_SUMS = over_rows("row_sums", "(n)->()")(lambda x: x.row_sum())
 
 
 @over_rows("biased_rows", "(n),()->(n),()")
-def _BIASED_ROWS(x: Any, bias: Any) -> Any:
+def BIASED_ROWS(x: Any, bias: Any) -> Any:
     """Rows with a bias added, and their sums."""
     result = (x + bias).materialize()
     return result, result.row_sum()
@@ -37,10 +37,10 @@ def run(kind: str, x: Array, w: Array, y: Array, geometry: Geometry, bias: Array
         if np.isfinite(np.add.reduce(sums, axis=None)):
             return
         # Transforms mix neighbours: infinities and NaN must reach only the windows they are in.
-    is_single = geometry.weight_shape[2:] == (1, 1)
-    if kind == GRAD_WEIGHT and not is_single:
+    algorithm = exact(kind, geometry)
+    if algorithm is weight_gradient:
         weight_gradient.run(x, w, y, geometry)
-    elif not is_single and _is_convolution(kind, geometry):
+    elif algorithm is implicit_gemm:
         implicit_gemm.run(kind, x, w, y, geometry, bias)
     else:
         if kind == GRAD_INPUT:
@@ -48,6 +48,15 @@ def run(kind: str, x: Array, w: Array, y: Array, geometry: Geometry, bias: Array
         im2col_conv.run(kind, x, w, y, geometry)
         if bias is not None:
             _add_bias(x if kind == GRAD_INPUT else y, bias)
+
+
+def exact(kind: str, geometry: Geometry) -> Any:
+    """The module whose products are those of the definition."""
+    if geometry.weight_shape[2:] == (1, 1):
+        return im2col_conv
+    if kind == GRAD_WEIGHT:
+        return weight_gradient
+    return implicit_gemm if _is_convolution(kind, geometry) else im2col_conv
 
 
 def _is_convolution(kind: str, geometry: Geometry) -> bool:
@@ -61,8 +70,8 @@ def _add_bias(result: Array, bias: Array | None) -> Array:
     """Add one number for each channel; gives the sums of the results' rows."""
     rows = result.reshape(*result.shape[:2], -1)
     if bias is None:
-        return np.asarray(_ROW_SUMS.ufunc(rows))
+        return np.asarray(ROW_SUMS.ufunc(rows))
     # A bias for each row: NumPy would make a loop, with threads of its own, for each image.
     biases = np.empty(rows.shape[:2], bias.dtype)
     biases[...] = bias
-    return np.asarray(_BIASED_ROWS.ufunc(rows, biases, out=(rows, None))[1])
+    return np.asarray(BIASED_ROWS.ufunc(rows, biases, out=(rows, None))[1])

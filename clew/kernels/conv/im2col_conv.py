@@ -11,18 +11,18 @@ Where there are fewer chunks than threads, a chunk is several tasks, each for a 
 """
 
 import functools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from clew.kernels.codegen.builder import BODY
-from clew.kernels.codegen.contexts import TYPES, compiled, context_of
+from clew.kernels.codegen.contexts import TYPES, ContextCall, compiled
 from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.image_rows import SPECIALIZED_STRIDES, ImageRowBuilder
 from clew.kernels.codegen.loops import end_module, run_tasks
 from clew.kernels.gemm.inline_gemm import call_multiply, provide_multiply
 from clew.kernels.runtime import jit
-from clew.kernels.runtime.numpy_capi import address_of
 from clew.kernels.runtime.optimization_levels import O0
 
 Array = np.ndarray
@@ -53,6 +53,20 @@ class Geometry(NamedTuple):
     dilation: tuple[int, ...]
     groups: int
 
+    @staticmethod
+    def of(
+        shapes: Sequence[Sequence[int]], stride: Sequence[int], padding: Sequence[int],
+        dilation: Sequence[int], groups: int,
+    ) -> "Geometry":  # fmt: skip
+        """That of a convolution with one spatial axis or two; a line is an image of one row."""
+        flat = len(stride) == 1
+
+        def pair(sizes: Sequence[int], row: int) -> tuple[int, ...]:
+            return (row, *sizes) if flat else tuple(sizes)
+
+        x, w, y = ((*each[:2], 1, *each[2:]) if flat else tuple(each) for each in shapes)
+        return Geometry(x, w, y, pair(stride, 1), pair(padding, 0), pair(dilation, 1), groups)
+
     @property
     def depth(self) -> int:
         """The number of elements in a window of one group."""
@@ -61,26 +75,38 @@ class Geometry(NamedTuple):
 
 def run(kind: str, x: Array, w: Array, y: Array, geometry: Geometry) -> None:
     """Fill y, x or w (by `kind`) from the other two; contiguous arrays of one float type."""
-    llvm = TYPES[x.dtype]
-    images, tile = _blocking(geometry, x.itemsize)
-    batch = geometry.input_shape[0]
-    parts = -(-batch // images)
-    if kind == GRAD_WEIGHT:
-        # Every part has partial sums; their number does not depend on the number of threads.
-        parts = min(parts, 4 if w.nbytes < 1 << 20 else 2)
-        if not parts:
-            w.fill(0)
+    call, count = calling(kind, x.dtype, geometry)
+    if call is None:
+        w.fill(0)
+        return
     # The first part has its sums in the weights.
-    others = np.empty((max(parts - 1, 0) if kind == GRAD_WEIGHT else 0, *w.shape), w.dtype)
+    others = np.empty((count, *w.shape), w.dtype)
+    call(x, w, y, others)
+    for sums in others:
+        w += sums
+
+
+def calling(kind: str, dtype: np.dtype, geometry: Geometry) -> tuple[ContextCall | None, int]:
+    """The call on x, w, y and partial sums, and how many of these are to be added to w.
+
+    None where there is no image to add up.
+    """
+    images, tile = _blocking(geometry, dtype.itemsize)
+    parts, others = -(-geometry.input_shape[0] // images), 0
     filters, channels = geometry.weight_shape[:2]
+    if kind == GRAD_WEIGHT:
+        if not parts:
+            return None, 0
+        # Every part has partial sums; their number does not depend on the number of threads.
+        nbytes = filters * geometry.depth * dtype.itemsize
+        parts = min(parts, 4 if nbytes < 1 << 20 else 2)
+        others = parts - 1
     slices = slice_count(
         parts * geometry.groups, channels if kind == GRAD_INPUT else filters // geometry.groups
     )
-    context = context_of((x, w, y, others), _sizes(geometry, images, tile, parts, slices))
-    stride = specialized_stride(geometry.stride[1])
-    _function(kind, llvm, stride)(address_of(context), parts * slices)
-    for sums in others:
-        w += sums
+    function = _function(kind, TYPES[dtype], specialized_stride(geometry.stride[1]))
+    sizes = tuple(_sizes(geometry, images, tile, parts, slices))
+    return ContextCall(function, sizes, (parts * slices,)), others
 
 
 def slice_count(tasks: int, size: int) -> int:

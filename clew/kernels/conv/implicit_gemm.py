@@ -1,7 +1,8 @@
 """Two-dimensional convolution as a GEMM whose packed operand is made from the images directly.
 
 The windows of a unit (windows.py) are copied to panels of columns, as GEMM packs them, and the
-weights, a matrix as they are, are multiplied by the panels.
+weights, a matrix as they are, are multiplied by the panels. Where there are many filters, nothing
+is copied: `calling` gives the call of indirect_conv.py.
 
 The gradient of the input of a convolution with stride 1 is the same, with filters and channels
 exchanged, and windows read backwards.
@@ -12,23 +13,24 @@ multiplies a slice of the filters. Sums have one order, whatever the units and s
 
 import functools
 import math
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from clew.kernels.codegen.builder import BODY
-from clew.kernels.codegen.contexts import TYPES, compiled, context_of
+from clew.kernels.codegen.contexts import TYPES, ContextCall, compiled
 from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.image_rows import ImageRowBuilder
 from clew.kernels.codegen.loops import end_module
+from clew.kernels.conv import indirect_conv
 from clew.kernels.conv.im2col_conv import GRAD_INPUT, Geometry, slice_count, specialized_stride
-from clew.kernels.conv.windows import SIZES, UNIT_COLUMNS, Unit, WindowBuilder, sizes_of
+from clew.kernels.conv.windows import SIZES, Plan, Unit, WindowBuilder, sizes_of
 from clew.kernels.gemm.blocking import MC
 from clew.kernels.gemm.inline_gemm import call_multiply, provide_multiply
 from clew.kernels.gemm.microkernels import Tiling
 from clew.kernels.runtime import jit
 from clew.kernels.runtime.cpu import vector_bytes
-from clew.kernels.runtime.numpy_capi import address_of
 from clew.kernels.runtime.optimization_levels import O0
 
 Array = np.ndarray
@@ -42,36 +44,38 @@ _DEPTH = 256
 
 def run(kind: str, x: Array, w: Array, y: Array, geometry: Geometry, bias: Array | None) -> None:
     """Fill y, or (GRAD_INPUT, stride 1) x, and add the bias; contiguous arrays of one type."""
+    call, shared = calling(kind, x.dtype, geometry)
     if kind == GRAD_INPUT:
         x, w, y = y, _transposed(w, geometry.groups), x
-        windows = zip(geometry.dilation, w.shape[2:], geometry.padding, strict=True)
+    call(x, w, y, bias, np.empty(shared, x.dtype))
+
+
+def calling(kind: str, dtype: np.dtype, geometry: Geometry) -> tuple[ContextCall, int]:
+    """The call on x, w, y, the bias and shared panels, and how many elements these have.
+
+    For GRAD_INPUT x is the gradient of the output, y that of the input, and w transposed.
+    """
+    if kind == GRAD_INPUT:
+        groups, (filters, channels, *kernel) = geometry.groups, geometry.weight_shape
+        windows = zip(geometry.dilation, kernel, geometry.padding, strict=True)
         padding = tuple(dilation * (size - 1) - pad for dilation, size, pad in windows)
         geometry = geometry._replace(
-            input_shape=x.shape, weight_shape=w.shape, output_shape=y.shape, padding=padding
-        )
-    plan = _plan(geometry, TYPES[x.dtype], kind == GRAD_INPUT, jit.threads())
-    shared = np.empty(plan.shared, x.dtype)
-    words = (address_of(bias) if bias is not None else 0, address_of(shared), *plan.sizes)
-    context = context_of((x, w, y), words)
-    function = _function(TYPES[x.dtype], specialized_stride(geometry.stride[1]))
-    function(address_of(context), plan.packing, plan.tasks)
-
-
-class _Plan(NamedTuple):
-    """The sizes of the context, the elements of shared panels, and the tasks of both loops."""
-
-    sizes: tuple[int, ...]
-    shared: int
-    packing: int
-    tasks: int
+            input_shape=geometry.output_shape, output_shape=geometry.input_shape, padding=padding,
+            weight_shape=(groups * channels, filters // groups, *kernel),
+        )  # fmt: skip
+    if indirect_conv.fits(geometry):
+        return indirect_conv.calling(dtype, geometry, kind == GRAD_INPUT)
+    plan = _plan(geometry, TYPES[dtype], kind == GRAD_INPUT, jit.threads())
+    function = _function(TYPES[dtype], specialized_stride(geometry.stride[1]))
+    return ContextCall(function, plan.sizes, (plan.packing, plan.tasks)), plan.shared
 
 
 @functools.lru_cache(maxsize=1024)
-def _plan(geometry: Geometry, llvm: str, flips: bool, threads: int) -> _Plan:
+def _plan(geometry: Geometry, llvm: str, flips: bool, threads: int) -> Plan:
     """A network asks for the same few again and again."""
     tiling = Tiling(vector_bytes(), llvm)
     filters, channels, *kernel = geometry.weight_shape
-    unit = _unit(geometry, tiling, threads)
+    unit = Unit.filling(geometry, threads, tiling.columns, tiling.columns)
     units = unit.count(geometry)
     slices = slice_count(units, filters // geometry.groups)
     some_channels = -(-channels // -(-geometry.depth // _DEPTH))
@@ -84,16 +88,7 @@ def _plan(geometry: Geometry, llvm: str, flips: bool, threads: int) -> _Plan:
         rows = some_channels * math.prod(kernel) + 1
         shared = units * blocks * panels * rows * tiling.columns
     packing = units * blocks if shared else 0
-    return _Plan((*sizes, slices, in_place), shared, packing, units * slices)
-
-
-def _unit(geometry: Geometry, tiling: Tiling, threads: int) -> Unit:
-    """Units that fill the cache, or else enough of them for all threads."""
-    batch, _, rows, columns = geometry.output_shape
-    batch *= geometry.groups
-    each = batch * rows * columns // (2 * threads)
-    wanted = max(min(UNIT_COLUMNS, each), tiling.columns)
-    return Unit.of(batch, rows, columns, wanted, tiling.columns)
+    return Plan((*sizes, slices, in_place), shared, packing, units * slices)
 
 
 def _is_in_place(geometry: Geometry, unit: Unit, tiling: Tiling) -> bool:
@@ -107,9 +102,15 @@ def _transposed(w: Array, groups: int) -> Array:
     """Weights of shape (groups * C, O / groups, *K)."""
     filters, channels, *kernel = w.shape
     result = np.empty((groups * channels, filters // groups, *kernel), w.dtype)
-    context = context_of((w, result), (filters // groups, channels, math.prod(kernel)))
-    _transpose(TYPES[w.dtype])(address_of(context), groups * channels, _TRANSPOSED_CHANNELS)
+    transposing(w.dtype, w.shape, groups)(w, result)
     return result
+
+
+def transposing(dtype: np.dtype, shape: Sequence[int], groups: int) -> ContextCall:
+    """The call that exchanges the filters and channels of weights."""
+    filters, channels, *kernel = shape
+    sizes = filters // groups, channels, math.prod(kernel)
+    return ContextCall(_transpose(TYPES[dtype]), sizes, (groups * channels, _TRANSPOSED_CHANNELS))
 
 
 # -- weights of the gradient of the input ----------------------------------------------------------

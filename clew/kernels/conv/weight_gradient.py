@@ -1,8 +1,9 @@
 """The gradient of a convolution's weights: windows of the input times gradients of the output.
 
 Gradients are transposed to panels, a row for each position, by all threads. Then a task multiplies
-the windows of some channels, a matrix as they are copied (windows.py), by the panels of one unit
-after another. The sums, which have a row for each element of a window, are transposed at the end.
+the windows of some channels, which are read where they lie in padded rows (indirect_gemm.py), by
+the panels of one unit after another. The sums, which have a row for each element of a window, are
+transposed at the end.
 
 Where there are few channels, units are dealt out to several parts, each with sums of its own. Sums
 have one order, whatever the number of threads.
@@ -15,17 +16,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clew.kernels.codegen.builder import BODY
-from clew.kernels.codegen.contexts import TYPES, compiled, context_of
+from clew.kernels.codegen.contexts import TYPES, ContextCall, compiled
 from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.loops import end_module
-from clew.kernels.conv.im2col_conv import Geometry, specialized_stride
+from clew.kernels.conv.im2col_conv import Geometry
+from clew.kernels.conv.indirect_gemm import HEIGHT, call_multiply, emit_functions, padded_rows
 from clew.kernels.conv.windows import SIZES, UNIT_COLUMNS, Unit, WindowBuilder, sizes_of
-from clew.kernels.gemm.inline_gemm import call_multiply, provide_multiply
 from clew.kernels.gemm.microkernels import Tiling
-from clew.kernels.gemm.transposed_copy import copy_matrix
 from clew.kernels.runtime import jit
 from clew.kernels.runtime.cpu import vector_bytes
-from clew.kernels.runtime.numpy_capi import address_of
 from clew.kernels.runtime.optimization_levels import O0
 
 Array = np.ndarray
@@ -44,15 +43,24 @@ _MAX_PANELS, _MIN_UNITS = 1 << 22, 16
 
 def run(x: Array, w: Array, y: Array, geometry: Geometry) -> None:
     """Fill w; contiguous arrays of one type."""
-    llvm = TYPES[x.dtype]
+    call, sums, panels = calling(x.dtype, geometry)
+    if call is None:
+        w.fill(0)
+    else:
+        call(x, w, y, np.empty(sums, w.dtype), np.empty(panels, w.dtype))
+
+
+def calling(dtype: np.dtype, geometry: Geometry) -> tuple[ContextCall | None, int, int]:
+    """The call on x, w, y, sums and panels, and how many elements these two have.
+
+    None where nothing is added up.
+    """
+    llvm = TYPES[dtype]
     plan = _plan(geometry, llvm, jit.threads(), _MAX_PANELS, _MIN_UNITS)
     if not plan.parts:
-        w.fill(0)
-        return
-    sums, panels = np.empty(plan.sums, w.dtype), np.empty(plan.panels, w.dtype)
-    context = context_of((x, w, y, sums, panels), plan.sizes)
-    function = _function(llvm, specialized_stride(geometry.stride[1]))
-    function(address_of(context), plan.slices, plan.parts)
+        return None, 0, 0
+    function = _function(llvm)
+    return ContextCall(function, plan.sizes, (plan.slices, plan.parts)), plan.sums, plan.panels
 
 
 class _Plan(NamedTuple):
@@ -84,24 +92,30 @@ def _plan(geometry: Geometry, llvm: str, threads: int, max_panels: int, min_unit
     most = groups * math.prod(unit) * columns * -(-filters // tiling.columns) * tiling.columns
     some_units = max(min(units, max_panels // most), min(units, min_units))
     width = -(-filters // tiling.lanes) * tiling.lanes
-    sums = parts * groups * slices * some_channels * taps * width
-    sizes = (*sizes_of(geometry, unit, some_channels, False), parts, units, some_units, 0)
+    sums = parts * groups * slices * padded_rows(some_channels * taps) * width
+    sizes = (
+        *sizes_of(geometry, unit, some_channels, False, is_indirect=True),
+        parts,
+        units,
+        some_units,
+        0,
+    )
     return _Plan(sizes, sums, some_units * most, groups * slices, parts)
 
 
 @functools.cache
-def _function(llvm: str, stride: str) -> Any:
-    provide_multiply(llvm)
-    make = functools.partial(module, llvm, stride)
-    return compiled(f"weight gradient {llvm} {stride}", make, "start")
+def _function(llvm: str) -> Any:
+    make = functools.partial(module, llvm)
+    return compiled(f"weight gradient {llvm}", make, "start")
 
 
-def module(llvm: str, stride: str) -> str:
-    """The LLVM module, for a constant stride along rows or (empty) for any."""
+def module(llvm: str) -> str:
+    """The LLVM module."""
     e = Emitter()
-    kernel = _WeightGradient(e, llvm, stride)
+    kernel = _WeightGradient(e, llvm, "1")
+    emit_functions(kernel, kernel.tiling)
     kernel.pad_function()
-    kernel.pack_function()
+    kernel.offsets_function()
     kernel.transpose_function()
     kernel.add_function()
     kernel.transpose_gradients()
@@ -140,7 +154,7 @@ class _WeightGradient(WindowBuilder):
         f["filter_panels"] = self.ceil_div(f["filters"], width)
         # The elements of a panel, and of the sums of a task.
         f["panel_size"] = self.mul(f["images"], f["tile"], f["columns"], width)
-        f["sums_rows"] = self.mul(f["some_channels"], f["taps"])
+        f["sums_rows"] = self.round_up(self.mul(f["some_channels"], f["taps"]), str(HEIGHT))
         f["sums_width"] = self.round_up(f["filters"], str(self.tiling.lanes))
         f["sums_size"] = self.mul(f["sums_rows"], f["sums_width"])
 
@@ -185,37 +199,15 @@ class _WeightGradient(WindowBuilder):
                         (f["unit_positions"], self.min(width, self.sub(f["filters"], first))),
                     )
 
-    def transpose(
-        self, source: tuple[str, str], target: tuple[str, str], size: tuple[str, str]
-    ) -> None:
-        """target = source transposed: addresses, distances of rows, rows and columns of target."""
-        given = [f"ptr {start}, i64 {distance}" for start, distance in (source, target)]
-        self.e.line(f"call void @transpose({', '.join(given)}, i64 {size[0]}, i64 {size[1]})")
-
-    def transpose_function(self) -> None:
-        head = (
-            "internal void @transpose(ptr %from, i64 %from_stride, ptr %to, i64 %to_stride, "
-            "i64 %rows, i64 %columns)"
-        )
-        item = str(self.itemsize)
-        with self.function(head):
-            copy_matrix(self, {
-                "from": "%from", "to": "%to", "rows": "%rows", "columns": "%columns",
-                "from_row": item, "from_column": self.mul("%from_stride", item),
-                "to_row": self.mul("%to_stride", item), "to_column": item,
-            })  # fmt: skip
-
     def body(self) -> None:
         """Products of the units of a part, for some channels of a group."""
         with self.function(BODY, O0):
             self.load_fields()
             f = self.f
             padded = self.malloc_padded()
-            wide = self.round_up(
-                self.mul(f["images"], f["tile"], f["columns"]), str(self.tiling.lanes)
-            )
-            # A row more: vectors may be stored beyond the end of the last one.
-            windows = self.malloc(self.mul(self.add(f["sums_rows"], "1"), wide))
+            positions, elements = self.malloc_offsets()
+            zeros = self.malloc(str(self.tiling.columns))
+            self.fill_zeros(zeros, str(self.tiling.columns))
             with self.loop("%begin", "%end") as task:
                 part, number = self.urem(task, f["parts"]), self.udiv(task, f["parts"])
                 group, block = self.udiv(number, f["blocks"]), self.urem(number, f["blocks"])
@@ -229,26 +221,28 @@ class _WeightGradient(WindowBuilder):
                 with self.loop(begin, end, by=f["parts"]) as unit:
                     self.enter(group, unit)
                     self.pad_block(padded)
-                    self.pack_columns(padded, "0", f["wide"], windows, wide)
                     more = self.select(self.icmp("slt", unit, f["parts"]), "0", "1")
-                    self.multiply((windows, wide), self.panels_of(group, unit), sums, more)
-            self.free(padded)
-            self.free(windows)
+                    windows = (padded, elements, positions)
+                    self.multiply(windows, self.panels_of(group, unit), (sums, more), zeros)
+            for buffer in (padded, positions, elements, zeros):
+                self.free(buffer)
 
-    def multiply(self, windows: tuple[str, str], panels: str, sums: str, more: str) -> None:
-        """The windows of a unit by its panels."""
-        f, item, width = self.f, str(self.itemsize), str(self.tiling.columns)
+    def multiply(
+        self, windows: tuple[str, str, str], panels: str, to: tuple[str, str], zeros: str
+    ) -> None:
+        """The windows of a unit by its panels: to sums, or `more` than what is there."""
+        f, width, (sums, more) = self.f, str(self.tiling.columns), to
         with self.loop("0", f["filters"], by=width) as first:
-            panel = self.gep(panels, self.mul(self.udiv(first, width), f["panel_size"]))
             columns = self.min(self.sub(f["filters"], first), width)
-            columns = self.round_up(columns, str(self.tiling.lanes))
-            matrices = (
-                (windows[0], self.mul(windows[1], item), item),
-                (panel, str(self.tiling.columns * self.itemsize), item),
-                (self.gep(sums, first), self.mul(f["sums_width"], item), item),
+            call_multiply(
+                self,
+                windows,
+                self.gep(panels, self.mul(self.udiv(first, width), f["panel_size"])),
+                (self.gep(sums, first), self.mul(f["sums_width"], str(self.itemsize))),
+                (self.mul(f["block_channels"], f["taps"]), columns, f["wide"]),
+                more,
+                zeros,
             )
-            rows = self.mul(f["block_channels"], f["taps"])
-            call_multiply(self.e, self.llvm, matrices, (rows, columns, f["wide"]), more)
 
     def store_sums(self) -> None:
         """`storing`: the sums of all parts for some channels, transposed to weights."""

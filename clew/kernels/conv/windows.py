@@ -14,7 +14,9 @@ from typing import NamedTuple
 from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.image_rows import ImageRowBuilder
 from clew.kernels.conv.im2col_conv import Geometry
+from clew.kernels.conv.indirect_gemm import HEIGHT
 from clew.kernels.gemm.microkernels import Tiling
+from clew.kernels.gemm.transposed_copy import copy_matrix
 from clew.kernels.runtime.cpu import vector_bytes
 
 # The columns of a unit, which stay in the second-level cache.
@@ -45,14 +47,33 @@ class Unit(NamedTuple):
         tile, step = max(wanted // columns, 1), panel // math.gcd(panel, columns)
         return Unit(1, tile // step * step if tile >= step else tile)
 
+    @staticmethod
+    def filling(geometry: Geometry, threads: int, least: int, panel: int) -> Unit:
+        """Units that fill the cache, or else enough of them for all threads, of `least` columns."""
+        batch, _, rows, columns = geometry.output_shape
+        batch *= geometry.groups
+        each = batch * rows * columns // (2 * threads)
+        return Unit.of(batch, rows, columns, max(min(UNIT_COLUMNS, each), least), panel)
+
     def count(self, geometry: Geometry) -> int:
         """The units of a convolution."""
         batch, _, rows, _ = geometry.output_shape
         return geometry.groups * -(-batch // self.images) * -(-rows // self.tile)
 
 
-def sizes_of(geometry: Geometry, unit: Unit, some_channels: int, flips: bool) -> list[int]:
-    """The numbers for SIZES."""
+class Plan(NamedTuple):
+    """The sizes of the context, the elements of shared panels, and the tasks of both loops."""
+
+    sizes: tuple[int, ...]
+    shared: int
+    packing: int
+    tasks: int
+
+
+def sizes_of(
+    geometry: Geometry, unit: Unit, some_channels: int, flips: bool, is_indirect: bool = False
+) -> list[int]:
+    """The numbers for SIZES; where windows are read through offsets, rows are copied whole."""
     batch, _, height, width = geometry.input_shape
     filters, channels, kernel_h, kernel_w = geometry.weight_shape
     _, _, rows, columns = geometry.output_shape
@@ -61,6 +82,9 @@ def sizes_of(geometry: Geometry, unit: Unit, some_channels: int, flips: bool) ->
     phases = 1 if kernel_w == 1 else stride[1]
     phase = -(-((columns - 1) * stride[1] + (kernel_w - 1) * dilation[1] + 1) // stride[1])
     row_step, row_stride = (1, stride[0]) if kernel_h == 1 else (stride[0], 1)
+    if is_indirect:
+        phases, phase = 1, (columns - 1) * stride[1] + (kernel_w - 1) * dilation[1] + 1
+        row_step, row_stride = stride[0], 1
     padded_rows = (unit.tile - 1) * row_step + (kernel_h - 1) * dilation[0] + 1
     return [
         channels, filters // geometry.groups, geometry.groups, height, width, rows, columns,
@@ -120,8 +144,7 @@ class WindowBuilder(ImageRowBuilder):
             )
             channel = self.add(channel, f["first_channel"])
             source = self.gep(f["x"], self.mul(channel, f["height"], f["width"]))
-            size = self.mul(f["block_channels"], f["plane"])
-            target = self.gep(padded, self.mul(number, size))
+            target = self.gep(padded, self.mul(number, f["some_channels"], f["plane"]))
             self.e.line(
                 f"call void @pad(ptr %context, ptr {source}, ptr {target}, "
                 f"i64 {f['block_channels']}, i64 {f['top']}, i64 {f['unit_rows']})"
@@ -199,7 +222,7 @@ class WindowBuilder(ImageRowBuilder):
             self.load_fields()
             f = self.f
             pieces = self.e.value(f"alloca i64, i64 {3 * (UNIT_COLUMNS + 2)}, align 8")
-            size = self.mul("%channels", f["plane"])
+            size = self.mul(f["some_channels"], f["plane"])
             number = self.find_pieces(pieces, size)
             vector = f"<{lanes} x {self.llvm}>"
             with (
@@ -210,13 +233,7 @@ class WindowBuilder(ImageRowBuilder):
                 row = self.add(self.mul(channel, f["kernel_h"]), tap_h)
                 row = self.add(self.mul(row, f["kernel_w"]), tap_w)
                 target = self.gep("%matrix", self.mul(row, "%stride"))
-                down, right = (self.tap(*each) for each in (("h", tap_h), ("w", tap_w)))
-                line = self.mul(down, f["padded_row"])
-                if self.stride != "1":
-                    stride = self.stride or f["stride_w"]
-                    skipped = self.mul(self.urem(right, stride), f["phase"])
-                    right = self.add(skipped, self.udiv(right, stride))
-                start = self.add(self.mul(channel, f["plane"]), line, right)
+                start = self.add(self.mul(channel, f["plane"]), self.element(tap_h, tap_w))
                 source = self.gep("%padded", start)
                 with self.loop("0", number) as piece:
                     words = self.mul(piece, "3")
@@ -227,6 +244,16 @@ class WindowBuilder(ImageRowBuilder):
                     with self.loop("0", stop, by=lanes) as i:
                         copied = self.load(self.gep(first, i), vector)
                         self.store(copied, self.gep(to, i), vector)
+
+    def element(self, tap_h: str, tap_w: str) -> str:
+        """The place in a padded plane of an element of the window that begins at its first."""
+        f = self.f
+        down, right = (self.tap(*each) for each in (("h", tap_h), ("w", tap_w)))
+        if self.stride != "1":
+            stride = self.stride or f["stride_w"]
+            skipped = self.mul(self.urem(right, stride), f["phase"])
+            right = self.add(skipped, self.udiv(right, stride))
+        return self.add(self.mul(down, f["padded_row"]), right)
 
     def tap(self, axis: str, number: str) -> str:
         """The distance of an element of the window from its first, along an axis."""
@@ -263,3 +290,77 @@ class WindowBuilder(ImageRowBuilder):
             self.store_word(number, self.add(words, "1"))
             self.store_word(place, self.add(done, length))
         return self.load_word(number)
+
+    def offsets_function(self) -> None:
+        """`offsets`: where the windows of a unit begin in its padded rows, and their elements.
+
+        In bytes, for indirect_gemm.py; rows are copied whole (`is_indirect`). The positions of a
+        unit with fewer images or rows are the first ones of a whole unit.
+        """
+        head = "internal void @offsets(ptr %context, ptr %positions, ptr %elements)"
+        with self.function(head):
+            self.load_fields()
+            f = self.f
+            lines = self.mul(f["images"], f["tile"])
+            with self.loop("0", lines) as line, self.loop("0", f["columns"]) as column:
+                image, row = self.udiv(line, f["tile"]), self.urem(line, f["tile"])
+                place = self.add(
+                    self.mul(image, f["some_channels"], f["plane"]),
+                    self.mul(row, f["row_step"], f["padded_row"]),
+                    self.mul(column, f["stride_w"]),
+                )
+                self.store_offset(
+                    "%positions", self.add(self.mul(line, f["columns"]), column), place
+                )
+            self.fill_tile("%positions", self.mul(lines, f["columns"]))
+            with (
+                self.loop("0", f["some_channels"]) as channel,
+                self.loop("0", f["kernel_h"]) as tap_h,
+                self.loop("0", f["kernel_w"]) as tap_w,
+            ):
+                place = self.add(self.mul(channel, f["plane"]), self.element(tap_h, tap_w))
+                number = self.add(self.mul(channel, f["kernel_h"]), tap_h)
+                number = self.add(self.mul(number, f["kernel_w"]), tap_w)
+                self.store_offset("%elements", number, place)
+            self.fill_tile("%elements", self.mul(f["some_channels"], f["taps"]))
+
+    def store_offset(self, table: str, number: str, place: str) -> None:
+        self.store_word(self.gep_i64(table, number), self.mul(place, str(self.itemsize)))
+
+    def fill_tile(self, table: str, count: str) -> None:
+        """Offsets of the rows that the last tile has beyond the end."""
+        with self.loop(count, self.round_up(count, str(HEIGHT))) as number:
+            self.store_word(self.gep_i64(table, number), "0")
+
+    def malloc_offsets(self) -> tuple[str, str]:
+        """Tables of the positions of a unit and of the elements of windows, filled."""
+        f = self.f
+        counts = (
+            self.mul(f["images"], f["tile"], f["columns"]), self.mul(f["some_channels"], f["taps"])
+        )  # fmt: skip
+        positions, elements = (
+            self.e.aligned_malloc(self.mul(self.round_up(count, str(HEIGHT)), "8"))
+            for count in counts
+        )
+        self.e.line(f"call void @offsets(ptr %context, ptr {positions}, ptr {elements})")
+        return positions, elements
+
+    def transpose(
+        self, source: tuple[str, str], target: tuple[str, str], size: tuple[str, str]
+    ) -> None:
+        """target = source transposed: addresses, distances of rows, rows and columns of target."""
+        given = [f"ptr {start}, i64 {distance}" for start, distance in (source, target)]
+        self.e.line(f"call void @transpose({', '.join(given)}, i64 {size[0]}, i64 {size[1]})")
+
+    def transpose_function(self) -> None:
+        head = (
+            "internal void @transpose(ptr %from, i64 %from_stride, ptr %to, i64 %to_stride, "
+            "i64 %rows, i64 %columns)"
+        )
+        item = str(self.itemsize)
+        with self.function(head):
+            copy_matrix(self, {
+                "from": "%from", "to": "%to", "rows": "%rows", "columns": "%columns",
+                "from_row": item, "from_column": self.mul("%from_stride", item),
+                "to_row": self.mul("%to_stride", item), "to_column": item,
+            })  # fmt: skip

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from clew.kernels.codegen.builder import BODY
-from clew.kernels.codegen.contexts import compiled, context_of
+from clew.kernels.codegen.contexts import ContextCall, compiled
 from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.image_rows import ImageRowBuilder
 from clew.kernels.codegen.loops import end_module, run_tasks
@@ -41,7 +41,6 @@ from clew.kernels.conv.winograd_transforms import (
 from clew.kernels.gemm.inline_gemm import call_multiply, provide_multiply
 from clew.kernels.gemm.products import batch_product, product
 from clew.kernels.runtime import jit
-from clew.kernels.runtime.numpy_capi import address_of
 from clew.kernels.runtime.optimization_levels import O0
 
 Array = np.ndarray
@@ -58,92 +57,98 @@ FIELDS = (
 _CHUNK_BYTES, _MIN_CHUNK, _MAX_CHUNK = 1 << 21, 64, 256
 # The bytes of partial sums of weight gradients, and the most parts that have their own.
 _SUMS_BYTES, _MAX_PARTS = 16 << 20, 16
-# What is worth transforming (measured): rows of so many columns, so many tiles, and many channels
-# (where rows are wide, where they are narrow, and there for gradients of weights).
-_WIDE, _NARROW, _MIN_TILES = 16, 8, 256
-_MIN_CHANNELS, _MIN_CHANNELS_OF_NARROW, _MIN_CHANNELS_OF_GRADIENTS = 16, 48, 128
+# What is worth transforming (measured, on AVX-512): so many tiles; and by the columns of the
+# output, so many channels and filters, or for gradients of weights.
+_MIN_TILES = 256
+_MIN_CHANNELS = ((28, 32, 64), (14, 64, 128), (8, 128, 256))
 
 # The matrix G of the weights' transform in one dimension, and in two: 16 from 9.
 _G = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]], np.float32)
 _G2 = np.kron(_G, _G)
+_FLIPPED_G2 = np.ascontiguousarray(_G2[:, ::-1])
 
 
 def fits(kind: str, geometry: Geometry, dtype: np.dtype) -> bool:
     """Whether a convolution has the form, and the size, for these kernels."""
     batch, filters, rows, columns = geometry.output_shape
-    fewest = _MIN_CHANNELS
-    if columns < _WIDE:
-        is_gradient = kind == GRAD_WEIGHT
-        fewest = _MIN_CHANNELS_OF_GRADIENTS if is_gradient else _MIN_CHANNELS_OF_NARROW
+    fewest = next((each[1:] for each in _MIN_CHANNELS if columns >= each[0]), None)
     return (
         dtype == np.float32
         and geometry.weight_shape[2:] == (3, 3)
         and geometry.stride == geometry.dilation == (1, 1)
         and geometry.groups == 1
         and max(geometry.padding) <= 2
-        and columns >= _NARROW
-        and min(filters, geometry.weight_shape[1]) >= fewest
+        and fewest is not None
+        and min(filters, geometry.weight_shape[1]) >= fewest[kind == GRAD_WEIGHT]
         and batch * rows * columns >= 4 * _MIN_TILES
     )
 
 
 def run(kind: str, x: Array, w: Array, y: Array, geometry: Geometry) -> None:
     """Fill y, x or w (by `kind`) from the other two; contiguous arrays of float32."""
+    filters, channels = geometry.weight_shape[:2]
+    call, parts = calling(kind, geometry)
+    if kind == GRAD_WEIGHT:
+        sums = np.empty((parts, 16, filters, channels), x.dtype)
+        call(x, sums, y)
+        # One product transforms the parts back and sums them.
+        batch_product(sums.reshape(16 * parts, -1).T, back_transform(parts), out=w.reshape(-1, 9))
+        return
+    transformed = product(transform(kind), w.reshape(-1, 9).T)
     if kind == FORWARD:
-        _convolve(x, _transformed(w, _G2), y, geometry.padding)
-    elif kind == GRAD_INPUT:
-        # Weights flipped in both dimensions, and filters and channels transposed.
-        flipped = _transformed(w, np.ascontiguousarray(_G2[:, ::-1]))
-        padding = tuple(2 - each for each in geometry.padding)
-        _convolve(y, flipped.swapaxes(1, 2), x, padding)
+        call(x, transformed, y)
     else:
-        _weight_gradients(x, w, y, geometry.padding)
+        call(y, transformed, x)
 
 
-def _transformed(w: Array, transform: Array) -> Array:
-    filters, channels = w.shape[:2]
-    return product(transform, w.reshape(-1, 9).T).reshape(16, filters, channels)
+def transform(kind: str) -> Array:
+    """What weights are multiplied by; in gradients of the input they are flipped both ways."""
+    return _G2 if kind == FORWARD else _FLIPPED_G2
 
 
-def _convolve(x: Array, u: Array, y: Array, padding: tuple[int, ...]) -> None:
-    strides = [u.strides[1], u.strides[2]]
-    _run(CONVOLVE, x, u, y, padding, strides, parts=0)
+def back_transform(parts: int) -> Array:
+    """What partial sums of gradients of weights are multiplied by."""
+    return np.tile(_G2, (parts, 1))
 
 
-def _weight_gradients(x: Array, w: Array, y: Array, padding: tuple[int, ...]) -> None:
-    filters, channels = w.shape[:2]
-    # Every part has partial sums; their number does not depend on the number of threads.
-    rows, chunk = _chunks(x, y)
-    parts = max(min(_SUMS_BYTES // (16 * filters * channels * x.itemsize), _MAX_PARTS), 2)
-    parts = min(parts, -(-rows // chunk))
-    sums = np.empty((parts, 16, filters, channels), x.dtype)
-    _run(WEIGHT_GRADIENT, x, sums, y, padding, [channels * x.itemsize, x.itemsize], parts)
-    # One product transforms the parts back and sums them.
-    back = np.tile(_G2, (parts, 1))
-    batch_product(sums.reshape(16 * parts, -1).T, back, out=w.reshape(-1, 9))
-
-
-def _chunks(x: Array, y: Array) -> tuple[int, int]:
-    """The rows of tiles of all images, and of a chunk."""
-    batch, filters, rows, columns = y.shape
-    tiles = min(max(_CHUNK_BYTES // (64 * (x.shape[1] + filters)), _MIN_CHUNK), _MAX_CHUNK)
-    return batch * -(-rows // 2), max(tiles // -(-columns // 2), 1)
-
-
-def _run(
-    kind: str, x: Array, u: Array, y: Array, padding: tuple[int, ...], strides: Any, parts: int
-) -> None:
-    _, channels, height, width = x.shape
-    _, filters, rows, columns = y.shape
-    total, chunk = _chunks(x, y)
+@functools.lru_cache(maxsize=1024)
+def _sizes(kind: str, geometry: Geometry, threads: int) -> tuple[tuple[int, ...], int, int]:
+    """The sizes of the context, the parts that have sums of their own, and the tasks."""
+    inner, outer, padding = geometry.input_shape, geometry.output_shape, geometry.padding
+    filters, channels = geometry.weight_shape[:2]
+    item, parts = 4, 0
+    strides = [channels * item, item]
+    if kind == GRAD_INPUT:
+        # Filters and channels are exchanged.
+        inner, outer = outer, inner
+        padding, strides = tuple(2 - each for each in padding), [item, channels * item]
+    batch, channels, height, width = inner
+    _, filters, rows, columns = outer
+    # The rows of tiles of all images, and of a chunk.
+    total = batch * -(-rows // 2)
+    tiles = min(max(_CHUNK_BYTES // (64 * (channels + filters)), _MIN_CHUNK), _MAX_CHUNK)
+    chunk = max(tiles // -(-columns // 2), 1)
+    if kind == GRAD_WEIGHT:
+        # Every part has partial sums; their number does not depend on the number of threads.
+        parts = max(min(_SUMS_BYTES // (16 * filters * channels * item), _MAX_PARTS), 2)
+        parts = min(parts, -(-total // chunk))
     tasks = parts or -(-total // chunk)
     slices = slice_count(tasks, filters)
     sizes = (
         *strides, channels, filters, height, width, rows, columns, *padding,
         -(-rows // 2), -(-columns // 2), total, chunk, parts, slices,
     )  # fmt: skip
-    context = context_of((x, u, y), sizes)
-    _function(kind)(address_of(context), tasks * slices)
+    return sizes, parts, tasks * slices
+
+
+def calling(kind: str, geometry: Geometry) -> tuple[ContextCall, int]:
+    """The call on images, transformed weights (or partial sums of gradients) and images.
+
+    And the number of parts that have partial sums.
+    """
+    sizes, parts, tasks = _sizes(kind, geometry, jit.threads())
+    function = _function(WEIGHT_GRADIENT if kind == GRAD_WEIGHT else CONVOLVE)
+    return ContextCall(function, sizes, (tasks,)), parts
 
 
 @functools.cache

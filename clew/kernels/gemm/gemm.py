@@ -20,7 +20,7 @@ from clew.kernels.gemm import gemm_panels, microkernel_table, packing
 from clew.kernels.gemm.blocking import ARGUMENTS, FIELDS, MacroKernel, emit_body, emit_pack_all
 from clew.kernels.gemm.microkernels import K_UNROLL, Tile, Tiling, emit_microkernel
 from clew.kernels.runtime import jit
-from clew.kernels.runtime.cpu import PAGE, vector_bytes
+from clew.kernels.runtime.cpu import vector_bytes
 from clew.kernels.runtime.lazy_compilation import LazyFunction, LazyTable
 from clew.kernels.runtime.optimization_levels import O0
 
@@ -40,6 +40,8 @@ MAX_UNPACKED_ROWS = 48
 MIN_PACKED_COLUMNS = 256
 # The least rows of a task, where the rows are cut as well.
 MIN_TASK_ROWS = 96
+# Bytes after which addresses share the lines of the first cache.
+SAME_LINES = 4096
 
 
 # What changes places in the transposed product.
@@ -117,8 +119,8 @@ def should_pack_a(c: IRBuilder, f: dict[str, str]) -> str:
         c.icmp("eq", f["a_row_stride"], str(c.itemsize)),
         c.icmp("ne", f["a_k_stride"], str(c.itemsize)),
     )
-    # Elements at the same offset in their pages evict each other from the cache.
-    crowded = c.icmp("eq", c.urem(f["a_k_stride"], str(PAGE)), "0")
+    # Such elements evict each other from the cache.
+    crowded = c.icmp("eq", c.urem(f["a_k_stride"], str(SAME_LINES)), "0")
     fewest = c.select(crowded, str(MIN_PACKED_COLUMNS // 4), str(MIN_PACKED_COLUMNS))
     return c.select(c.and_(is_column_major, c.icmp("sge", f["n"], fewest)), "1", "0")
 
@@ -294,9 +296,11 @@ class _Driver:
         c.e.line(f"call void @clew_parallel_for({given})")
 
 
-@functools.cache
-def _table(register_bytes: int, llvm: str) -> LazyTable:
-    tiling = Tiling(register_bytes, llvm)
+# The tables of microkernels, by their symbols: they live as long as the process.
+_tables: dict[str, LazyTable] = {}
+
+
+def _make_table(symbol: str, tiling: Tiling) -> LazyTable:
     tiles = [
         LazyFunction(tile.name, partial(microkernel_module, tiling, tile)) if tile else None
         for tile in tiling.tiles
@@ -305,14 +309,14 @@ def _table(register_bytes: int, llvm: str) -> LazyTable:
         LazyFunction(name, partial(helper_module, tiling, name))
         for name in microkernel_table.HELPERS
     ]
-    return LazyTable(jit.machine(), f"of GEMM {llvm} {register_bytes}", [*tiles, *helpers])
+    return LazyTable(jit.machine(), symbol, [*tiles, *helpers])
 
 
 @functools.cache
 def functions(llvm: str) -> dict[str, int]:
     """The addresses of the compiled functions, by their names."""
-    machine, register_bytes = jit.machine(), vector_bytes()
-    name = microkernel_table.table_symbol(Tiling(register_bytes, llvm))
-    machine.define_symbol(name, _table(register_bytes, llvm).address)
-    key = f"gemm {llvm} {register_bytes}"
-    return machine.functions(key, lambda: gemm_module(llvm), *UFUNCS, *EXPORTED)
+    machine, tiling = jit.machine(), Tiling(vector_bytes(), llvm)
+    symbol = microkernel_table.table_symbol(tiling)
+    table = _tables.get(symbol) or _tables.setdefault(symbol, _make_table(symbol, tiling))
+    machine.define_symbol(symbol, table.address)
+    return machine.functions(f"gemm {symbol}", lambda: gemm_module(llvm), *UFUNCS, *EXPORTED)

@@ -25,7 +25,7 @@ HELPERS = {
 
 def table_symbol(tiling: Tiling) -> str:
     """The symbol of the table."""
-    return f"clew_microkernels_{tiling.lanes}_{tiling.llvm}"
+    return f"clew_microkernels_{tiling.lanes}x{tiling.widths[0]}_{tiling.llvm}"
 
 
 def signature(name: str) -> str:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from clew.kernels.codegen.builder import SIZEOF
 from clew.kernels.codegen.emitter import Emitter
-from clew.kernels.runtime.cpu import CACHE_LINE
+from clew.kernels.runtime.cpu import CACHE_LINE, vector_registers
 
 # Rows that are addressed from one pointer: at 0, 1 and 2 strides. Tiles get a second pointer,
 # `a_upper`, for the other rows: more address arithmetic would slow them down.
@@ -51,8 +51,8 @@ class Tiling:
         self.llvm = llvm
         self.lanes = vector_bytes // SIZEOF[llvm]
         self.heights = (6, 4, 1)
-        # AVX-512 has 32 registers, AVX2 has 16; some must be left for elements of a and b.
-        self.widths = (4, 2, 1) if vector_bytes == 64 else (2, 1)
+        # Some registers must be left for elements of a and b.
+        self.widths = (4, 2, 1) if vector_registers(vector_bytes) == 32 else (2, 1)
         self.columns = self.widths[0] * self.lanes
         # The largest depth of a block whose panels stay in the cache.
         self.kc = 128 if vector_bytes == 64 else 256
@@ -101,16 +101,79 @@ def emit_microkernel(e: Emitter, tiling: Tiling, tile: Tile) -> None:
     e.lines.append("}")
 
 
-class _MicroKernel:
-    def __init__(self, e: Emitter, tiling: Tiling, tile: Tile) -> None:
-        self.e, self.tiling, (self.height, self.width, layout) = e, tiling, tile
-        self.is_unrolled = layout is not None
-        self.layout = layout or Layout(0, 0)
-        self.rows_per_pointer = self.height if self.layout.row_stride else _ROWS_PER_POINTER
+class RegisterTile:
+    """What register tiles are made of: rows of `width` vectors that stay in registers."""
+
+    def __init__(self, e: Emitter, tiling: Tiling, height: int, width: int) -> None:
+        self.e, self.tiling, self.height, self.width = e, tiling, height, width
         self.vector = tiling.vector
         lanes, letter = tiling.lanes, "f32" if tiling.llvm == "float" else "f64"
         self.fma = f"@llvm.fma.v{lanes}{letter}"
         e.declare(f"{self.vector} {self.fma}({self.vector}, {self.vector}, {self.vector})")
+
+    def multiply_add_row(
+        self, number: str, b: list[str], totals: list[str], names: list[str]
+    ) -> list[str]:
+        """The accumulators of a row after one k."""
+        sums = []
+        for v in range(self.width):
+            given = ", ".join(f"{self.vector} {x}" for x in (number, b[v], totals[v]))
+            sums.append(self.e.value(f"call {self.vector} {self.fma}({given})", names[v]))
+        return sums
+
+    def epilogue(self, sums: Sequence[Sequence[str]]) -> None:
+        """Store the tile, or add it to c."""
+        e = self.e
+        rows = ["%c"]
+        for _ in range(self.height - 1):
+            rows.append(e.value(f"getelementptr i8, ptr {rows[-1]}, i64 %c_row_stride"))
+        e.line("%accumulates = icmp ne i64 %accumulate, 0")
+        e.line("br i1 %accumulates, label %add, label %store")
+        e.label("add")
+        for row, values in zip(rows, sums, strict=True):
+            have = self.load_vectors(row)
+            pairs = zip(have, values, strict=True)
+            self.store(row, [e.value(f"fadd {self.vector} {h}, {s}") for h, s in pairs])
+        e.line("br label %end")
+        e.label("store")
+        for row, values in zip(rows, sums, strict=True):
+            self.store(row, values)
+        e.line("br label %end")
+        e.label("end")
+
+    def address(self, base: str, vector: int) -> str:
+        if not vector:
+            return base
+        size = vector * self.tiling.lanes
+        return self.e.value(f"getelementptr {self.tiling.llvm}, ptr {base}, i64 {size}")
+
+    def load_vectors(self, base: str) -> list[str]:
+        item = SIZEOF[self.tiling.llvm]
+        return [
+            self.e.value(f"load {self.vector}, ptr {self.address(base, v)}, align {item}")
+            for v in range(self.width)
+        ]
+
+    def store(self, base: str, values: Sequence[str]) -> None:
+        item = SIZEOF[self.tiling.llvm]
+        for v, value in enumerate(values):
+            self.e.line(f"store {self.vector} {value}, ptr {self.address(base, v)}, align {item}")
+
+    def splat(self, pointer: str) -> str:
+        """The element at an address, broadcast to all lanes."""
+        e, llvm = self.e, self.tiling.llvm
+        number = e.value(f"load {llvm}, ptr {pointer}, align {SIZEOF[llvm]}")
+        one = e.value(f"insertelement {self.vector} poison, {llvm} {number}, i32 0")
+        zeros = f"<{self.tiling.lanes} x i32> zeroinitializer"
+        return e.value(f"shufflevector {self.vector} {one}, {self.vector} poison, {zeros}")
+
+
+class _MicroKernel(RegisterTile):
+    def __init__(self, e: Emitter, tiling: Tiling, tile: Tile) -> None:
+        super().__init__(e, tiling, tile.height, tile.width)
+        self.is_unrolled = tile.layout is not None
+        self.layout = tile.layout or Layout(0, 0)
+        self.rows_per_pointer = self.height if self.layout.row_stride else _ROWS_PER_POINTER
 
     def emit(self) -> None:
         e = self.e
@@ -174,17 +237,13 @@ class _MicroKernel:
 
     def multiply_add(self, pointers: list[str], totals: list[str], names: list[str]) -> list[str]:
         """The accumulators after one k."""
-        e = self.e
         b = self.load_vectors(pointers[-1])
         sums = []
         for r in range(self.height):
             which, distance = divmod(r, self.rows_per_pointer)
             number = self.broadcast(pointers[which], distance)
-            for v in range(self.width):
-                place = r * self.width + v
-                terms = (number, b[v], totals[place])
-                given = ", ".join(f"{self.vector} {x}" for x in terms)
-                sums.append(e.value(f"call {self.vector} {self.fma}({given})", names[place]))
+            row = slice(r * self.width, (r + 1) * self.width)
+            sums += self.multiply_add_row(number, b, totals[row], names[row])
         return sums
 
     def prefetch_c(self) -> None:
@@ -198,53 +257,11 @@ class _MicroKernel:
                 place = self.address(row, v)
                 e.line(f"call void @llvm.prefetch.p0(ptr {place}, i32 1, i32 3, i32 1)")
 
-    def epilogue(self, sums: Sequence[Sequence[str]]) -> None:
-        """Store the tile, or add it to c."""
-        e = self.e
-        rows = ["%c"]
-        for _ in range(self.height - 1):
-            rows.append(e.value(f"getelementptr i8, ptr {rows[-1]}, i64 %c_row_stride"))
-        e.line("%accumulates = icmp ne i64 %accumulate, 0")
-        e.line("br i1 %accumulates, label %add, label %store")
-        e.label("add")
-        for row, values in zip(rows, sums, strict=True):
-            have = self.load_vectors(row)
-            pairs = zip(have, values, strict=True)
-            self.store(row, [e.value(f"fadd {self.vector} {h}, {s}") for h, s in pairs])
-        e.line("br label %end")
-        e.label("store")
-        for row, values in zip(rows, sums, strict=True):
-            self.store(row, values)
-        e.line("br label %end")
-        e.label("end")
-
-    def address(self, base: str, vector: int) -> str:
-        if not vector:
-            return base
-        size = vector * self.tiling.lanes
-        return self.e.value(f"getelementptr {self.tiling.llvm}, ptr {base}, i64 {size}")
-
-    def load_vectors(self, base: str) -> list[str]:
-        item = SIZEOF[self.tiling.llvm]
-        return [
-            self.e.value(f"load {self.vector}, ptr {self.address(base, v)}, align {item}")
-            for v in range(self.width)
-        ]
-
-    def store(self, base: str, values: Sequence[str]) -> None:
-        item = SIZEOF[self.tiling.llvm]
-        for v, value in enumerate(values):
-            self.e.line(f"store {self.vector} {value}, ptr {self.address(base, v)}, align {item}")
-
     def broadcast(self, pointer: str, distance: int) -> str:
         """The element at some rows' distance from a pointer, broadcast to all lanes."""
-        e, llvm = self.e, self.tiling.llvm
         if distance:
             stride = "%a_row_stride" if distance == 1 else "%a_row_stride2"
             if self.layout.row_stride:
                 stride = str(distance * self.layout.row_stride)
-            pointer = e.value(f"getelementptr i8, ptr {pointer}, i64 {stride}")
-        number = e.value(f"load {llvm}, ptr {pointer}, align {SIZEOF[llvm]}")
-        one = e.value(f"insertelement {self.vector} poison, {llvm} {number}, i32 0")
-        zeros = f"<{self.tiling.lanes} x i32> zeroinitializer"
-        return e.value(f"shufflevector {self.vector} {one}, {self.vector} poison, {zeros}")
+            pointer = self.e.value(f"getelementptr i8, ptr {pointer}, i64 {stride}")
+        return self.splat(pointer)

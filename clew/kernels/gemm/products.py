@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,16 @@ from clew.interrupts import uninterrupted
 from clew.kernels import gemm
 from clew.kernels.codegen.ir import F32, F64
 from clew.kernels.codegen.ufunc import Kernel
+from clew.kernels.gemm.small_products import (
+    COMPLEX_LIMIT,
+    LIMIT,
+    SMALL_COMPLEX_PRODUCT,
+    SMALL_PRODUCT,
+    VECTOR,
+    VECTOR_LIMIT,
+)
 from clew.kernels.runtime import jit
+from clew.kernels.runtime.cpu import HOST
 
 Array = np.ndarray
 
@@ -19,6 +29,8 @@ Array = np.ndarray
 # there on BLAS would use threads of its own, which go on spinning where ours should run.
 _MIN_WORK, _MIN_WORK_NARROW = 1 << 17, 1 << 18
 _NARROW, _VERY_NARROW = 16, 4
+# Where the thread pool has no workers, BLAS may have threads, and large products are left to it.
+_HAS_WORKERS = HOST.has_workers
 
 # A product with more multiplications than this is not an asynchronous job, because one worker alone
 # would take longer than all threads together and the rest of a step. The second number is for the
@@ -57,10 +69,15 @@ _wait: Callable[[], None]
 def uses_gemm(m: int, n: int, k: int) -> bool:
     """Whether a product is large enough for the compiled GEMM; BLAS is quicker for others."""
     work = m * n * k
-    if work < _MIN_WORK:
+    if work < _MIN_WORK or not _HAS_WORKERS:
         return False
     least = m if m < n else n
     return least >= _NARROW or (work >= _MIN_WORK_NARROW and least >= _VERY_NARROW)
+
+
+def uses_batched_gemm(count: int, m: int, n: int, k: int) -> bool:
+    """The same for products of so many pairs."""
+    return _HAS_WORKERS and m >= 4 and n >= 4 and m * n * k * count >= _MIN_WORK
 
 
 def may_be_async(m: int, n: int, k: int) -> bool:
@@ -81,9 +98,24 @@ def product(a: Array, b: Array) -> Array:
         if k == 1 and (m == 1 or n == 1 or a.dtype.kind == "f"):
             # BLAS would take 0 times NaN for 0.
             return _outer(a, b)
+        kernel = _small_complex_kernel(a, b, m, n, k)
+        if kernel is not None:
+            few: Array = kernel(a, b)
+            return few
     elif a.ndim == 2 and b.size == 1:
         return _outer(a, b)[:, 0]
+    elif a.ndim == 2 and a.dtype.kind == "c" and a.size <= VECTOR_LIMIT and a.dtype is b.dtype:
+        sums: Array = SMALL_PRODUCT.specialize(a)(a, b[:, None])
+        return sums[:, 0]
     return np.asarray(a.dot(b))
+
+
+def _small_complex_kernel(a: Array, b: Array, m: int, n: int, k: int) -> Any:
+    """The kernel that sums a product of two complex matrices as PyTorch's BLAS does, or None."""
+    if a.dtype.kind != "c" or m * n * k > COMPLEX_LIMIT or a.dtype is not b.dtype:
+        return None
+    has_vectors = n >= VECTOR and k >= VECTOR
+    return (SMALL_COMPLEX_PRODUCT if has_vectors else SMALL_PRODUCT).specialize(a)
 
 
 def _outer(a: Array, b: Array) -> Array:
@@ -145,18 +177,24 @@ def batch_product(a: Array, b: Array, out: Array | None = None) -> Array:
     """a @ b of batches of matrices of one dtype, which broadcast."""
     m, k = a.shape[-2:]
     n = b.shape[-1]
-    if m >= 4 and n >= 4 and m * n * k * math.prod(a.shape[:-2]) >= _MIN_WORK:
+    work = m * n * k
+    kernel = None
+    if work < LIMIT:
+        kernel = SMALL_PRODUCT.specialize(a) if a.dtype is b.dtype else None
+    elif a.dtype.kind == "c":
+        kernel = _small_complex_kernel(a, b, m, n, k)
+    elif uses_batched_gemm(math.prod(a.shape[:-2]), m, n, k):
         kernel = PRODUCT.specialize(a) if a.dtype is b.dtype else None
-        if kernel is not None:
-            result: Array = kernel(a, b, out)
-            return result
+    if kernel is not None:
+        result: Array = kernel(a, b, out)
+        return result
     return np.matmul(_for_blas(a), _for_blas(b), out)
 
 
 def batch_affine(a: Array, b: Array, bias: Array | None) -> Array:
     """a @ b + bias for batches of floats, with a bias for each matrix, or none."""
     kernel = AFFINE.specialize(a) if bias is not None and a.dtype is b.dtype else None
-    if bias is None or kernel is None or a.shape[-2] * b.size < _MIN_WORK:
+    if bias is None or kernel is None or not _HAS_WORKERS or a.shape[-2] * b.size < _MIN_WORK:
         product = batch_product(a, b)
         return product if bias is None else product + bias[..., None, :]
     result: Array = kernel(a, b, bias)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from clew.kernels.codegen.builder import IRBuilder
-from clew.kernels.codegen.emitter import CACHE_LINE
 from clew.kernels.gemm.packing import transposed
+from clew.kernels.runtime.cpu import CACHE_LINE
 
 # The bytes of a register that holds a row of a tile.
 _REGISTER = 32

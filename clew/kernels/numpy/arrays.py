@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from clew.kernels import compiled
+from clew.kernels.compiled import complex_parts
 from clew.kernels.compiled.copies import copied
 from clew.kernels.compiled.threaded_ufuncs import threaded
 from clew.kernels.numpy.conversion import converted
@@ -123,7 +124,7 @@ def reciprocals(array: Array) -> Array:
     NumPy's `reciprocal` rounds them more often, and its 1 / 0 is NaN in both parts.
     """
     if array.dtype.kind == "c":
-        return np.asarray(np.divide(array.dtype.type(1), array))
+        return complex_parts.quotients(1, array)
     return np.asarray(threaded(np.reciprocal, array))
 
 

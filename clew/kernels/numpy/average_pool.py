@@ -38,7 +38,7 @@ def avg_pool(
 ) -> Array:
     """Average of every window of x (N, C, *S), with PyTorch's choice of divisors."""
     sizes = (hashable(kernel_size), hashable(stride), hashable(padding))
-    tables = _avg_tables(x.shape[2:], *sizes, ceil_mode, count_include_pad, divisor_override)
+    tables = avg_tables(x.shape[2:], *sizes, ceil_mode, count_include_pad, divisor_override)
     _check_dtype(x, "avg_pool")
     return apply_tables(x, tables)
 
@@ -57,7 +57,7 @@ def avg_pool_adjoint(
     """Adjoint of `avg_pool`: spread g (N, C, *L) over the windows of (N, C, *S)."""
     sizes = (hashable(kernel_size), hashable(stride), hashable(padding))
     spatial = tuple(input_shape[2:])
-    tables = _avg_tables(spatial, *sizes, ceil_mode, count_include_pad, divisor_override)
+    tables = avg_tables(spatial, *sizes, ceil_mode, count_include_pad, divisor_override)
     _check_dtype(g, "avg_pool")
     if g.dtype != compute_dtype(g.dtype):
         divisors = prod(
@@ -71,7 +71,7 @@ def avg_pool_adjoint(
 def adaptive_avg_pool(x: Array, *, output_size: Sizes) -> Array:
     """Averages over `output_size` nearly equal windows along each spatial axis."""
     _check_dtype(x, "adaptive_avg_pool")
-    tables = _adaptive_tables(x.shape, output_size)
+    tables = adaptive_tables(x.shape, output_size)
     if x.ndim == 5 and x.dtype != compute_dtype(x.dtype):
         return _averages_in_steps(x, tables)
     return apply_tables(x, tables)
@@ -109,11 +109,11 @@ def adaptive_avg_pool_adjoint(g: Array, *, input_shape: Sequence[int]) -> Array:
     _check_dtype(g, "adaptive_avg_pool")
     spatial, sizes = tuple(input_shape[2:]), g.shape[2:]
     if g.dtype != compute_dtype(g.dtype):
-        tables = _adaptive_tables(input_shape, sizes)
+        tables = adaptive_tables(input_shape, sizes)
         return add_in_steps(_divided_in_steps(widened(g), tables, g.dtype), tables)
     if prod(spatial) >= LONG_WINDOW * prod(sizes):
         return _over_long_windows(g, spatial)
-    tables = _adaptive_tables(input_shape, sizes)
+    tables = adaptive_tables(input_shape, sizes)
     return apply_tables(g, [table.transposed for table in tables])
 
 
@@ -135,7 +135,7 @@ def _check_dtype(array: Array, name: str) -> None:
 
 
 @lru_cache(maxsize=256)
-def _avg_tables(
+def avg_tables(
     spatial: tuple[int, ...],
     kernel_size: Sizes,
     stride: Sizes | None,
@@ -181,7 +181,7 @@ def _avg_table(
     return AxisTable(np.clip(positions, 0, size - 1), inside / divisors, size)
 
 
-def _adaptive_tables(input_shape: Sequence[int], output_size: Sizes) -> list[AxisTable]:
+def adaptive_tables(input_shape: Sequence[int], output_size: Sizes) -> list[AxisTable]:
     spatial = tuple(input_shape[2:])
     sizes = expand(output_size, len(spatial), "output_size")
     check_adaptive(spatial, sizes)

@@ -135,7 +135,7 @@ def conv_forward(
     `output_size` keeps only the first windows along each spatial axis. The adjoint of a
     transposed convolution whose output padding made room for one more window needs this.
     """
-    shape, window = _geometry(
+    shape, window = geometry(
         x.shape, w.shape, hashable(stride), hashable(padding), hashable(dilation), groups
     )
     if output_size is not None:
@@ -143,8 +143,8 @@ def conv_forward(
         _check_output(wanted, shape)
         shape = wanted
     out_dtype = np.result_type(x, w)
-    wide_x, wide_w = widened(x), widened(w)
-    compiled = _compiled(window, shape, w.shape, groups, wide_x, wide_w)
+    wide_x, wide_w = _wide(shape, w.shape, x, w)
+    compiled = kernel_for(window, shape, w.shape, groups, wide_x, wide_w)
     if compiled is not None:
         out = np.empty(shape, wide_x.dtype)
         wide_bias = None if bias is None else widened(bias)
@@ -175,17 +175,17 @@ def conv_grad_input(
     bias: Array | None = None,
 ) -> Array:
     """Adjoint of `conv_forward` in x: g (N, O, *L) spread through w to (N, C, *S)."""
-    full, window = _geometry(
+    full, window = geometry(
         tuple(input_shape), w.shape, hashable(stride), hashable(padding), hashable(dilation), groups
     )
     _check_output(g.shape, full)
     out_dtype = np.result_type(g, w)
-    wide_g, wide_w = widened(g), widened(w)
+    wide_g, wide_w = _wide(g.shape, w.shape, g, w)
     if rounds_each_tap(out_dtype, window, tuple(input_shape[2:]), g.shape[2:]):
         out = add_tap_by_tap(wide_g, wide_w, window, tuple(input_shape), groups, out_dtype)
         _add_bias(out, bias)
         return out.astype(out_dtype, copy=False)
-    compiled = _compiled(window, g.shape, w.shape, groups, wide_g, wide_w)
+    compiled = kernel_for(window, g.shape, w.shape, groups, wide_g, wide_w)
     if compiled is not None:
         out = np.empty(tuple(input_shape), wide_g.dtype)
         wide_bias = None if bias is None else widened(bias)
@@ -227,7 +227,7 @@ def conv_grad_weight(
     groups: int = 1,
 ) -> Array:
     """Adjoint of `conv_forward` in w: g (N, O, *L) with x (N, C, *S) to (O, C/groups, *K)."""
-    full, window = _geometry(
+    full, window = geometry(
         x.shape,
         tuple(weight_shape),
         hashable(stride),
@@ -237,8 +237,8 @@ def conv_grad_weight(
     )
     _check_output(g.shape, full)
     out_dtype = np.result_type(g, x)
-    wide_g, wide_x = widened(g), widened(x)
-    compiled = _compiled(window, g.shape, tuple(weight_shape), groups, wide_g, wide_x)
+    wide_g, wide_x = _wide(g.shape, tuple(weight_shape), g, x)
+    compiled = kernel_for(window, g.shape, tuple(weight_shape), groups, wide_g, wide_x)
     if compiled is not None:
         out = np.empty(tuple(weight_shape), wide_x.dtype)
         _run_compiled(compiled, conv.im2col_conv.GRAD_WEIGHT, wide_x, out, wide_g, window, groups)
@@ -253,9 +253,24 @@ def conv_grad_weight(
     return out.astype(out_dtype, copy=False)
 
 
-def _compiled(window: Window, out: Shape, weight: Shape, groups: int, *arrays: Array) -> Any:
+def _wide(out: Shape, weight: Shape, *arrays: Array) -> Iterator[Array]:
+    """The operands in the precision to compute in; few complex products are added in complex128.
+
+    Their parts cancel more often than real numbers do.
+    """
+    for each in arrays:
+        few = each.dtype == np.complex64 and _work(out, weight) < _COMPILED_FROM
+        yield each.astype(np.complex128) if few else widened(each)
+
+
+def _work(out: Shape, weight: Shape) -> int:
+    """The multiplications of a convolution."""
+    return prod(out) * prod(weight[1:])
+
+
+def kernel_for(window: Window, out: Shape, weight: Shape, groups: int, *arrays: Any) -> Any:
     """The compiled kernel: for one or two spatial axes, and enough multiplications."""
-    if len(window.stride) > 2 or prod(out) * prod(weight[1:]) < _COMPILED_FROM:
+    if len(window.stride) > 2 or _work(out, weight) < _COMPILED_FROM:
         return None
     few = max(weight[1], weight[0] // groups) <= _FEW_CHANNELS and prod(weight[2:]) > 1
     if _is_depthwise(weight, groups) or (groups > 1 and few):
@@ -274,30 +289,29 @@ def _run_compiled(
     bias: Array | None = None,
 ) -> None:
     """Fill one of the arrays from the other two; a single spatial axis is an image of one row."""
-    flat = len(window.stride) == 1
+    sizes = geometry_of(window, x.shape, w.shape, y.shape, groups)
 
     def image(array: Array) -> Array:
         array = np.ascontiguousarray(array)
-        return array[:, :, None] if flat else array
-
-    def pair(sizes: Sequence[int], row: int) -> Shape:
-        return (row, *sizes) if flat else tuple(sizes)
+        return array[:, :, None] if len(window.stride) == 1 else array
 
     x, w, y = image(x), image(w), image(y)
-    low = [lo for lo, _ in window.pads]
-    geometry = conv.im2col_conv.Geometry(
-        x.shape, w.shape, y.shape, pair(window.stride, 1), pair(low, 0), pair(window.dilation, 1),
-        groups,
-    )  # fmt: skip
     if compiled is conv.im2col_conv:
         dense = None if bias is None else np.ascontiguousarray(bias)
-        conv.algorithms.run(kind, x, w, y, geometry, dense)
+        conv.algorithms.run(kind, x, w, y, sizes, dense)
         return
     result = x if kind == conv.im2col_conv.GRAD_INPUT else y
     if result is x:
         x.fill(0)
-    compiled.run(kind, x, w, y, geometry)
+    compiled.run(kind, x, w, y, sizes)
     _add_bias(result, bias)
+
+
+def geometry_of(window: Window, x: Shape, w: Shape, y: Shape, groups: int) -> Any:
+    """The geometry of a convolution for compiled kernels."""
+    low = [lo for lo, _ in window.pads]
+    make = conv.im2col_conv.Geometry.of
+    return make((x, w, y), window.stride, low, window.dilation, groups)
 
 
 def _check_ranks(input_shape: Sequence[int], weight_shape: Sequence[int]) -> int:
@@ -327,7 +341,7 @@ def _check_groups(weight_shape: Sequence[int], groups: int) -> None:
 
 
 @lru_cache(maxsize=1024)
-def _geometry(
+def geometry(
     input_shape: Shape,
     weight_shape: Shape,
     stride: Sizes,

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from clew.kernels import compiled
-from clew.kernels.numpy.arrays import Array
+from clew.kernels.numpy.arrays import Array, as_new
 
 _SMALL_TRIANGLE = {"f": 128, "c": 64}  # columns of a triangle that are solved at once, by kind
 _POWER_ITERATIONS = 10
@@ -26,7 +26,7 @@ def adjoint(matrices: Array) -> Array:
 
 def by_columns(matrices: Array) -> Array:
     """The same matrices, in memory column by column, as LAPACK leaves its results."""
-    return np.ascontiguousarray(matrices.swapaxes(-2, -1)).swapaxes(-2, -1)
+    return as_new(matrices.swapaxes(-2, -1)).swapaxes(-2, -1)
 
 
 # -- LU ------------------------------------------------------------------------------------------
@@ -124,7 +124,8 @@ def solve(a: Array, b: Array) -> tuple[Array, Array]:
     """X with A X = B, and for each A its first zero pivot, 0 if there is none."""
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     if not a.size or not b.size:
-        return np.zeros((*batch, *b.shape[-2:]), a.dtype), np.zeros(a.shape[:-2], np.int32)
+        none = by_columns(np.zeros((*batch, *b.shape[-2:]), a.dtype))
+        return none, np.zeros(a.shape[:-2], np.int32)
     if a.shape[-1] >= _LARGE and a.ndim > 2 and a.shape[:-2] == batch:
         return _solve_each(a, np.broadcast_to(b, (*batch, *b.shape[-2:])))
     try:

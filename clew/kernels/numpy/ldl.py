@@ -14,7 +14,7 @@ import numpy as np
 
 from clew.kernels.compiled import ldl as compiled_ldl
 from clew.kernels.numpy.arrays import Array
-from clew.kernels.numpy.lapack import solve_triangular
+from clew.kernels.numpy.lapack import by_columns, solve_triangular
 
 
 def _mirrored(values: Array, hermitian: bool) -> Array:
@@ -34,7 +34,7 @@ def factor(matrices: Array, hermitian: bool) -> tuple[Array, Array, Array]:
     if factors.size:
         compiled_ldl.factor(factors, pivots, info, hermitian)
     return (
-        factors.reshape(matrices.shape),
+        by_columns(factors.reshape(matrices.shape)),
         pivots.reshape(*batch, size).astype(np.int32),
         info.reshape(batch).astype(np.int32),
     )
@@ -60,7 +60,7 @@ def solve(factors: Array, pivots: Array, values: Array, hermitian: bool) -> Arra
     if order is not None:
         ordered, value = value, np.empty_like(value)
         np.put_along_axis(value, order, ordered, 1)
-    return value.reshape(*batch, size, columns)
+    return by_columns(value.reshape(*batch, size, columns))
 
 
 def _first_of_two(pivots: Array) -> Array:

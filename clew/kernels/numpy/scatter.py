@@ -345,7 +345,7 @@ def reduce_rows(
         target[(slice(None),) * dim + (index,)] = _identity(reduce, target.dtype)
     if not _combined_rows(target, index, rows, dim, _HOW[reduce]):
         _combine_flat(target, positions_of_rows(target.shape, dim, index), rows, reduce)
-    if reduce == "mean":
+    if reduce == "mean" and index.size:
         counts = np.bincount(index, minlength=target.shape[dim]) + int(include_self)
         _divide(target, counts.reshape((-1,) + (1,) * (target.ndim - 1 - dim)))
     return target

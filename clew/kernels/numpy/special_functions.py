@@ -27,7 +27,7 @@ from clew.kernels.codegen.special_coefficients import (
 )
 from clew.kernels.codegen.ufunc import elementwise
 from clew.kernels.compiled.series import chebyshev, polynomial
-from clew.kernels.numpy.arrays import compute_dtype, rounded, widened
+from clew.kernels.numpy.arrays import compute_dtype, redo_single_elements, rounded, widened
 from clew.kernels.numpy.conversion import converted
 
 Array = np.ndarray
@@ -378,6 +378,33 @@ def i0e(x: Array) -> Array:
     # The series is off by a bit there.
     result[size == 0.0] = 1.0
     return result
+
+
+def i0e_of_halves(x: Array) -> Array:
+    """`i0e`, with the elements that PyTorch computes one by one rounded after each step."""
+    order = sorted(range(x.ndim), key=lambda axis: -x.strides[axis])
+    in_memory = x.transpose(order)
+    result = converted(i0e(widened(in_memory)), x.dtype)
+    redo_single_elements(result, 32, _i0e_step_by_step, in_memory)
+    return result.transpose(np.argsort(order)) if order else result
+
+
+def _i0e_step_by_step(x: Array) -> Array:
+    def step(values: Array) -> Array:
+        return rounded(np.asarray(values), x.dtype)
+
+    def series(coefficients: Array, y: Array) -> Array:
+        terms = [2 * coefficients[0], *coefficients[1:]]
+        last, before = np.zeros_like(y), np.zeros_like(y)
+        for term in step(np.asarray(terms[::-1], y.dtype)):
+            before, last, two_before = last, step(step(step(y * last) - before) + term), before
+        return step(0.5 * step(last - two_before))
+
+    size = np.abs(widened(x))
+    with np.errstate(all="ignore"):
+        near = series(I0_NEAR, step(step(size / 2) - 2))
+        far = step(series(I0_FAR, step(step(32 / size) - 2)) / np.sqrt(size))
+    return converted(np.where(size <= 8, near, far), x.dtype)
 
 
 @in_double

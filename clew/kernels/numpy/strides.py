@@ -110,6 +110,8 @@ def _shifted(array: np.ndarray, offset: int) -> np.ndarray:
 
 def is_gapless(array: np.ndarray) -> bool:
     """Whether the elements fill their memory, in whatever order of dimensions."""
+    if array.flags.c_contiguous and array.size:
+        return True
     expected = array.itemsize
     for stride, size in sorted(zip(array.strides, array.shape, strict=True)):
         if size == 1:
@@ -118,3 +120,15 @@ def is_gapless(array: np.ndarray) -> bool:
             return False
         expected *= size
     return True
+
+
+def runs_into_itself(array: np.ndarray) -> bool:
+    """Whether elements share places though no dimension is expanded: windows that overlap."""
+    if array.ndim < 2 or 0 in array.strides:
+        return False
+    reached = array.itemsize
+    for stride, size in sorted(zip(map(abs, array.strides), array.shape, strict=True)):
+        if size > 1 and stride < reached:
+            return True
+        reached += stride * (size - 1)
+    return False

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from clew.kernels.codegen.builder import BODY
-from clew.kernels.codegen.contexts import TYPES, compiled, context_of
+from clew.kernels.codegen.contexts import TYPES, ContextCall, compiled
 from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.image_rows import ImageRowBuilder, Range
 from clew.kernels.codegen.loops import end_module
 from clew.kernels.pool import small_max_pool
-from clew.kernels.runtime.numpy_capi import address_of
 
 Array = np.ndarray
 FIELDS = (
@@ -35,7 +34,7 @@ def max_pool(
     values, index = np.empty(shape, x.dtype), np.empty(shape, np.int64)
     if small_max_pool.are_small(kernel, padding, dilation):
         geometry = (kernel, stride, padding, dilation)
-        small_max_pool.max_pool(x, values, index, geometry, _grain(values), TYPES[x.dtype])
+        small_max_pool.max_pool(x, values, index, geometry, grain(shape))
     else:
         numbers = [*x.shape[2:], *counts, *kernel, *stride, *padding, *dilation]
         _run("max", x, values, index, numbers)
@@ -51,13 +50,18 @@ def scatter_add(g: Array, index: Array, spatial: Pair) -> Array:
 
 
 def _run(kind: str, x: Array, y: Array, index: Array, geometry: list[int]) -> None:
-    context = context_of((x, y, index), geometry)
-    _function(kind, TYPES[x.dtype])(address_of(context), x.shape[0] * x.shape[1], _grain(y))
+    calling(kind, x.dtype, y.shape, geometry)(x, y, index)
 
 
-def _grain(y: Array) -> int:
+def calling(kind: str, dtype: np.dtype, shape: Pair, geometry: list[int]) -> ContextCall:
+    """The call ("max" or "scatter_add") on images, results of a shape, and indices."""
+    function = _function(kind, TYPES[dtype])
+    return ContextCall(function, tuple(geometry), (shape[0] * shape[1], grain(shape)))
+
+
+def grain(shape: Pair) -> int:
     """How many channels make a task."""
-    return max(_WINDOWS_PER_TASK // max(y.shape[2] * y.shape[3], 1), 1)
+    return max(_WINDOWS_PER_TASK // max(shape[2] * shape[3], 1), 1)
 
 
 @functools.cache

@@ -43,7 +43,7 @@ def _no_formula() -> None:
     raise TypeError("separable maps have no formula")
 
 
-_KERNEL = SeparableMap(
+KERNEL = SeparableMap(
     "separable_map",
     _no_formula,
     [([each, I64, each, I64, each], [each]) for each in (F32, F64)],
@@ -56,7 +56,7 @@ def separable_map(x: Array, rows: Taps, columns: Taps) -> Array | None:
 
     None for dtypes without a kernel.
     """
-    ufunc = _KERNEL.specialize(x)
+    ufunc = KERNEL.specialize(x)
     if ufunc is None:
         return None
     x = np.ascontiguousarray(x)

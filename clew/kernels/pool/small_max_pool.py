@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from clew.kernels.codegen.builder import BODY
-from clew.kernels.codegen.contexts import compiled, context_of
+from clew.kernels.codegen.contexts import TYPES, ContextCall, compiled
 from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.image_rows import ImageRowBuilder
 from clew.kernels.codegen.loops import end_module
-from clew.kernels.runtime.numpy_capi import address_of
 
 Array = np.ndarray
 Pair = tuple[int, ...]
@@ -39,36 +38,43 @@ def are_small(kernel: Pair, padding: Pair, dilation: Pair) -> bool:
     return kernel[0] * kernel[1] <= _MAX_TAPS and not is_dilated
 
 
-def max_pool(
-    x: Array, values: Array, index: Array, geometry: tuple[Pair, ...], grain: int, llvm: str
-) -> None:
+def max_pool(x: Array, values: Array, index: Array, geometry: tuple[Pair, ...], grain: int) -> None:
     """Fill `values` with the maximum of each window and `index` with its flat index.
 
     `geometry` is kernel, stride, padding and dilation.
     """
+    inner, counts = x.shape[2:], values.shape[2:]
+    shape = padded(inner, counts, geometry)
+    if shape is not None:
+        top, left = geometry[2]
+        wide = np.full((*x.shape[:2], *shape), -np.inf, x.dtype)
+        wide[:, :, top : top + inner[0], left : left + inner[1]] = x
+        x = wide
+    channels = x.shape[0] * x.shape[1]
+    calling(x.dtype, channels, x.shape[2:], inner, counts, geometry, grain)(x, values, index)
+
+
+def padded(inner: Pair, counts: Pair, geometry: tuple[Pair, ...]) -> Pair | None:
+    """The size of images that are padded with -inf as far as windows reach; None: they are not."""
     kernel, stride, padding, dilation = geometry
-    counts, inner = values.shape[2:], x.shape[2:]
-    x = _padded(x, counts, kernel, stride, padding, dilation)
-    sizes = (*x.shape[2:], *counts, stride[0], dilation[0], *padding, inner[1])
-    context = context_of((x, values, index), sizes)
-    function = _function(llvm, kernel, stride[1], dilation[1])
-    function(address_of(context), x.shape[0] * x.shape[1], grain)
-
-
-def _padded(
-    x: Array, counts: Pair, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair
-) -> Array:
-    """The images, padded with -inf as far as windows reach."""
     reach = [
         (count - 1) * step + space * (size - 1) + 1
         for count, step, space, size in zip(counts, stride, dilation, kernel, strict=True)
     ]
-    if not any(padding) and all(r <= n for r, n in zip(reach, x.shape[2:], strict=True)):
-        return x
-    shape = [max(r, n + p) for r, n, p in zip(reach, x.shape[2:], padding, strict=True)]
-    wide = np.full((*x.shape[:2], *shape), -np.inf, x.dtype)
-    wide[:, :, padding[0] : padding[0] + x.shape[2], padding[1] : padding[1] + x.shape[3]] = x
-    return wide
+    if not any(padding) and all(r <= n for r, n in zip(reach, inner, strict=True)):
+        return None
+    return tuple(max(r, n + p) for r, n, p in zip(reach, inner, padding, strict=True))
+
+
+def calling(
+    dtype: np.dtype, channels: int, wide: Pair, inner: Pair, counts: Pair,
+    geometry: tuple[Pair, ...], grain: int,
+) -> ContextCall:  # fmt: skip
+    """The call on images (padded to `wide`), maxima and indices."""
+    kernel, stride, padding, dilation = geometry
+    sizes = (*wide, *counts, stride[0], dilation[0], *padding, inner[1])
+    function = _function(TYPES[dtype], kernel, stride[1], dilation[1])
+    return ContextCall(function, sizes, (channels, grain))
 
 
 @functools.cache

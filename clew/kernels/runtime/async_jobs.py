@@ -8,8 +8,8 @@ ring.
 
 from __future__ import annotations
 
-from clew.kernels.runtime import thread_pool
-from clew.kernels.runtime.thread_pool import FUTEX, WAKE
+from clew.kernels.runtime import waiting
+from clew.kernels.runtime.cpu import HOST, Platform
 
 # The jobs that the ring holds, and the words of one: function, number, and context.
 SLOTS, WORDS = 64, 40
@@ -27,12 +27,12 @@ define void @clew_wait_for_jobs() {
 """
 
 
-def source() -> str:
+def source(platform: Platform = HOST) -> str:
     """The LLVM IR of the ring, which is in one module with the thread pool."""
-    return _threaded() if thread_pool.HAS_WORKERS else _SERIAL
+    return _threaded(waiting.pause(platform)) if platform.has_workers else _SERIAL
 
 
-def _threaded() -> str:
+def _threaded(pause: str) -> str:
     return f"""
 @async_lock = global i32 0
 @async_head = global i64 0
@@ -50,7 +50,7 @@ try:
   %free = extractvalue {{ i32, i1 }} %pair, 1
   br i1 %free, label %in, label %spin
 spin:
-  call void @llvm.x86.sse2.pause()
+  {pause}
   br label %try
 in:
   ret void
@@ -97,7 +97,7 @@ put:
   %wake = icmp sgt i32 %asleep, 0
   br i1 %wake, label %wake_up, label %out
 wake_up:
-  %woken = call i64 (i64, ...) @syscall(i64 {FUTEX}, ptr @job, i32 {WAKE}, i32 1)
+  call void @clew_wake(ptr @job, i32 1)
   br label %out
 out:
   ret i1 true

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from clew.kernels.runtime.numpy_capi import DATA_OFFSET
 
-FOR_PYTHON = ("clew_run_commands",)
+FOR_PYTHON = ("clew_run_commands", "clew_call_context", "clew_same_words")
 # The words of a command: function, first pointer in the frame, sizes, strides, data, outer loops.
 _WORDS = 6
 # The most pointers of a list: the frame is on the stack.
@@ -71,6 +71,34 @@ command:
   %outer = load ptr, ptr %outer_at
   %arguments = getelementptr i64, ptr %frame, i64 %first
   %is_one = icmp eq ptr %outer, null
+  %is_stop = icmp eq ptr %function, null
+  br i1 %is_stop, label %stop, label %go
+stop:
+  ; A command without a function ends the list unless its number is zero; or, with a count, leaves
+  ; out so many commands if it is.
+  %flag_at = load ptr, ptr %arguments
+  %bytes = load i64, ptr %sizes
+  %is_short = icmp eq i64 %bytes, 4
+  br i1 %is_short, label %short, label %long
+short:
+  %flag32 = load i32, ptr %flag_at
+  %wide32 = zext i32 %flag32 to i64
+  br label %test
+long:
+  %flag64 = load i64, ptr %flag_at
+  br label %test
+test:
+  %flag = phi i64 [ %wide32, %short ], [ %flag64, %long ]
+  %is_zero = icmp eq i64 %flag, 0
+  %left_out = ptrtoint ptr %given to i64
+  %is_end = icmp eq i64 %left_out, 0
+  br i1 %is_end, label %end_list, label %leave_out
+end_list:
+  br i1 %is_zero, label %done, label %out
+leave_out:
+  %jump = select i1 %is_zero, i64 %left_out, i64 0
+  br label %done
+go:
   br i1 %is_one, label %once, label %nest
 once:
   call void %function(ptr %arguments, ptr %sizes, ptr %strides, ptr %given)
@@ -80,11 +108,81 @@ nest:
                       ptr %outer)
   br label %done
 done:
-  %next_c = add i64 %c, 1
+  %over = phi i64 [ 0, %once ], [ 0, %nest ], [ 0, %end_list ], [ %jump, %leave_out ]
+  %after = add i64 %c, %over
+  %next_c = add i64 %after, 1
   %more_c = icmp slt i64 %next_c, %end
   br i1 %more_c, label %command, label %out
 out:
   ret void
+}}
+
+; A call of a hand-written kernel (codegen/contexts.py), as a command: `given` is its function. The
+; sizes are the number of words of its context, four integers, and for each word the pointer that
+; it is (or -1) and a number that is added.
+define void @clew_call_context(ptr %arguments, ptr %sizes, ptr %strides, ptr %given) {{
+entry:
+  %count = load i64, ptr %sizes
+  %at1 = getelementptr i64, ptr %sizes, i64 1
+  %i1 = load i64, ptr %at1
+  %at2 = getelementptr i64, ptr %sizes, i64 2
+  %i2 = load i64, ptr %at2
+  %at3 = getelementptr i64, ptr %sizes, i64 3
+  %i3 = load i64, ptr %at3
+  %at4 = getelementptr i64, ptr %sizes, i64 4
+  %i4 = load i64, ptr %at4
+  %words = getelementptr i64, ptr %sizes, i64 5
+  %context = alloca i64, i64 %count, align 8
+  br label %fill
+fill:
+  %n = phi i64 [ 0, %entry ], [ %next, %store ]
+  %pair = shl i64 %n, 1
+  %which_at = getelementptr i64, ptr %words, i64 %pair
+  %which = load i64, ptr %which_at
+  %number_at = getelementptr i64, ptr %which_at, i64 1
+  %number = load i64, ptr %number_at
+  %is_number = icmp slt i64 %which, 0
+  br i1 %is_number, label %store, label %pointer
+pointer:
+  %from = getelementptr i64, ptr %arguments, i64 %which
+  %address = load i64, ptr %from
+  br label %store
+store:
+  %base = phi i64 [ 0, %fill ], [ %address, %pointer ]
+  %word = add i64 %base, %number
+  %to = getelementptr i64, ptr %context, i64 %n
+  store i64 %word, ptr %to
+  %next = add i64 %n, 1
+  %more = icmp slt i64 %next, %count
+  br i1 %more, label %fill, label %call
+call:
+  call void %given(ptr %context, i64 %i1, i64 %i2, i64 %i3, i64 %i4)
+  ret void
+}}
+
+; Whether all words are what they were: a table of addresses, each with what was there.
+define i64 @clew_same_words(ptr %table, i64 %count) {{
+entry:
+  %is_empty = icmp eq i64 %count, 0
+  br i1 %is_empty, label %same, label %look
+look:
+  %n = phi i64 [ 0, %entry ], [ %next, %more ]
+  %pair = shl i64 %n, 1
+  %address_at = getelementptr i64, ptr %table, i64 %pair
+  %address = load ptr, ptr %address_at
+  %kept_at = getelementptr i64, ptr %address_at, i64 1
+  %kept = load i64, ptr %kept_at
+  %now = load i64, ptr %address
+  %is_same = icmp eq i64 %now, %kept
+  br i1 %is_same, label %more, label %other
+more:
+  %next = add i64 %n, 1
+  %is_left = icmp slt i64 %next, %count
+  br i1 %is_left, label %look, label %same
+same:
+  ret i64 1
+other:
+  ret i64 0
 }}
 
 define internal void @run_nest(ptr %function, ptr %arguments, ptr %sizes, ptr %strides, ptr %given,

@@ -27,7 +27,13 @@ class Machine:
 
     def __init__(self) -> None:
         # Imported with the first kernel: it is a tenth of the time that a program takes to start.
-        import llvmlite
+        try:
+            import llvmlite
+        except ImportError as error:
+            raise ImportError(
+                "clew compiles its kernels with llvmlite, which cannot be imported here "
+                f"({error}): pip install llvmlite"
+            ) from None
 
         from clew.kernels.runtime import code_cache
 
@@ -43,6 +49,9 @@ class Machine:
         self.requests: lazy_compilation.Requests
         # Runs a command list: takes a tuple of arrays, and the address of the list.
         self.run_commands: Any
+        self.same_words: Any
+        # The address of the command that calls a hand-written kernel.
+        self.call_context = 0
         # The tables that compiled code reads: they live as long as it does.
         self.tables: list[LazyTable] = []
 
@@ -66,6 +75,17 @@ class Machine:
         if (key, names) in self.loaded:
             return self.loaded[key, names]
         return compiler.run(lambda: self._load_once(key, module, names))
+
+    def assembly(self, text: str) -> str:
+        """The machine code of a module as text: of its functions at -O3."""
+        part = runtime.optimization_levels.split(text)[0]
+
+        def emit() -> str:
+            module = self.llvm.parse_assembly(part)
+            shown: str = self.target(_O3).emit_assembly(module)
+            return shown
+
+        return compiler.run(emit)
 
     # -- in the compile thread -------------------------------------------------------------------
 
@@ -203,6 +223,11 @@ def _make_machine() -> None:
     address = dict(zip(names, machine.load(code, *names), strict=True))
     for name in for_kernels:
         machine.define_symbol(name, address[name])
+    machine.call_context = address["clew_call_context"]
+    # It holds the GIL: what it looks at stays where it is.
+    machine.same_words = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(
+        address["clew_same_words"]
+    )
     machine.run_commands = ctypes.CFUNCTYPE(None, ctypes.py_object, ctypes.c_void_p)(
         address["clew_run_commands"]
     )

@@ -2,12 +2,13 @@
 
 LLVM links what it has compiled, too. But a program whose kernels are in the cache has nothing to
 compile, and LLVM's library takes longer to load than all of its kernels. The objects that LLVM
-emits for x86-64 under Linux are simple: a few sections, and a few kinds of relocations.
+emits under Linux are simple: a few sections, and a few kinds of relocations (relocations.py).
 
 The loader trusts nothing in a file: every offset, size, index and distance is checked before it is
 used, and memory is mapped after all of them.
 """
 
+import contextlib
 import ctypes
 import functools
 import mmap
@@ -15,20 +16,18 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from clew.kernels.runtime.cpu import HOST
+from clew.kernels.runtime.relocations import PROCESSORS, Kind, Processor, Through
+
 # Constants of the ELF format: <elf.h>.
-_ELF_MAGIC, _ET_REL, _EM_X86_64 = b"\x7fELF\x02\x01", 1, 62
+_ELF_MAGIC, _ET_REL = b"\x7fELF\x02\x01", 1
 _SHT_SYMTAB, _SHT_STRTAB, _SHT_RELA, _SHT_NOBITS, _SHT_X86_64_UNWIND = 2, 3, 4, 8, 0x70000001
 _HEADER_SIZE, _SECTION_SIZE, _ENTRY_SIZE = 64, 64, 24
 _SHF_WRITE, _SHF_ALLOC, _SHF_TLS = 1, 2, 0x400
 _SHN_UNDEF = 0
-# Kinds of relocations: an address; the distance to one, to a function, or to an entry of the global
-# offset table (GOT).
-_R_64, _R_PC32, _R_PLT32, _R_GOT = 1, 2, 4, (9, 41, 42)
-_SUPPORTED = (_R_64, _R_PC32, _R_PLT32, *_R_GOT)
 
-# A trampoline, `jmp *0(%rip)`, and the address it jumps to: an external function may be too far
-# away for a distance of 32 bits.
-_TRAMPOLINE, _TRAMPOLINE_SIZE = b"\xff\x25\x00\x00\x00\x00", 16
+# An external function may be too far away for an instruction: a trampoline and its address.
+_TRAMPOLINE_SIZE = 16
 
 # No kernel comes near these.
 _MAX_IMAGE_SIZE, _MAX_NAME_LENGTH = 1 << 26, 1000
@@ -65,7 +64,7 @@ class _Symbol(NamedTuple):
 class _Relocation(NamedTuple):
     section: int
     offset: int
-    kind: int
+    kind: Kind
     symbol: _Symbol
     addend: int
 
@@ -77,8 +76,11 @@ def link(code: bytes, known: dict[str, int]) -> dict[str, int] | None:
     kind of machine, is damaged, or has something in it that is not supported here. AttributeError
     if a symbol is nowhere defined.
     """
+    processor = PROCESSORS.get(HOST.processor)
+    if processor is None:
+        return None
     try:
-        return _LoadedObject(_ObjectFile(code), known).addresses()
+        return _LoadedObject(_ObjectFile(code, processor), known).addresses()
     except _Unsupported:
         return None
 
@@ -86,9 +88,10 @@ def link(code: bytes, known: dict[str, int]) -> dict[str, int] | None:
 class _ObjectFile:
     """The sections, symbols and relocations of an object file, checked against its size."""
 
-    def __init__(self, code: bytes) -> None:
+    def __init__(self, code: bytes, processor: Processor) -> None:
+        self.processor = processor
         _require(len(code) >= _HEADER_SIZE and code[:6] == _ELF_MAGIC)
-        _require(struct.unpack_from("<HH", code, 16) == (_ET_REL, _EM_X86_64))
+        _require(struct.unpack_from("<HH", code, 16) == (_ET_REL, processor.elf_machine))
         self.code = code
         (start,) = struct.unpack_from("<Q", code, 40)
         size, count = struct.unpack_from("<HH", code, 58)
@@ -142,16 +145,14 @@ class _ObjectFile:
                 continue
             size = self.sections[table.info].size
             for offset, what, addend in self._table_entries(table, "<QQq"):
-                kind, number = what & 0xFFFFFFFF, what >> 32
-                _require(
-                    kind in _SUPPORTED
-                    and number < len(self.symbols)
-                    and offset + (8 if kind == _R_64 else 4) <= size
-                )
+                kind, number = self.processor.kinds.get(what & 0xFFFFFFFF), what >> 32
+                if kind is None or number >= len(self.symbols) or offset + kind.size > size:
+                    raise _Unsupported
+                _require(abs(addend) <= _MAX_IMAGE_SIZE)
                 symbol = self.symbols[number]
-                # Defined in a section that is loaded; or external, except for plain distances.
+                # Defined in a section that is loaded; or external, where it may be far away.
                 _require(
-                    kind != _R_PC32
+                    kind.through is not Through.NEAR
                     if symbol.section == _SHN_UNDEF
                     else symbol.section in allocated
                     and symbol.value <= self.sections[symbol.section].size
@@ -165,8 +166,9 @@ class _LoadedObject:
     def __init__(self, file: _ObjectFile, known: dict[str, int]) -> None:
         self.file, self.known = file, known
         self.offsets: dict[int, int] = {}
-        calls = [each.symbol for each in file.relocations if each.kind == _R_PLT32]
-        got = dict.fromkeys(each.symbol for each in file.relocations if each.kind in _R_GOT)
+        self.processor = file.processor
+        calls = self._referenced(Through.CALL)
+        got = dict.fromkeys(self._referenced(Through.TABLE))
         trampolines = dict.fromkeys(symbol for symbol in calls if symbol.section == _SHN_UNDEF)
         end = self._lay_out(0, is_writable=False)
         self.got, end = _reserve_slots(got, end, 8)
@@ -187,6 +189,10 @@ class _LoadedObject:
         except BaseException:
             _libc().munmap(self.base, size)
             raise
+
+    def _referenced(self, through: Through) -> list[_Symbol]:
+        """The symbols that relocations refer to in some way."""
+        return [each.symbol for each in self.file.relocations if each.kind.through is through]
 
     def _lay_out(self, end: int, is_writable: bool) -> int:
         """Assign offsets to the sections that are writable, or not; the end of the last."""
@@ -212,7 +218,9 @@ class _LoadedObject:
         for symbol, at in self.got.items():
             struct.pack_into("<Q", self.image, at, self._address(symbol))
         for symbol, at in self.trampolines.items():
-            struct.pack_into("<6sQ", self.image, at, _TRAMPOLINE, self._address(symbol))
+            code = self.processor.trampoline
+            self.image[at : at + len(code)] = code
+            struct.pack_into("<Q", self.image, at + len(code), self._address(symbol))
         for relocation in self.file.relocations:
             self._relocate(relocation)
         memory = (ctypes.c_char * len(self.image)).from_buffer(self.image)
@@ -221,24 +229,24 @@ class _LoadedObject:
             self.base, self.read_only_size, mmap.PROT_READ | mmap.PROT_EXEC
         ):
             raise OSError(ctypes.get_errno(), "compiled code may not be run from memory")
+        if self.processor.needs_flush:
+            flush = _clear_cache()
+            _require(flush is not None)
+            flush(self.base, self.base + self.read_only_size)
 
     def _relocate(self, relocation: _Relocation) -> None:
         at = self.offsets[relocation.section] + relocation.offset
-        if relocation.kind == _R_64:
-            target = self._address(relocation.symbol) + relocation.addend
-            is_inside = self.base <= target <= self.base + len(self.image)
-            _require(is_inside if relocation.symbol.section else 0 <= target < 1 << 64)
-            struct.pack_into("<Q", self.image, at, target)
-            return
-        if relocation.kind in _R_GOT:
-            target = self.base + self.got[relocation.symbol]
-        elif relocation.symbol in self.trampolines:
-            target = self.base + self.trampolines[relocation.symbol]
+        through, symbol = relocation.kind.through, relocation.symbol
+        if through is Through.TABLE:
+            target = self.base + self.got[symbol]
+        elif through is Through.CALL and symbol in self.trampolines:
+            target = self.base + self.trampolines[symbol]
         else:
-            target = self._address(relocation.symbol)
-        distance = target + relocation.addend - (self.base + at)
-        _require(-(1 << 31) <= distance < 1 << 31)
-        struct.pack_into("<i", self.image, at, distance)
+            target = self._address(symbol)
+        target += relocation.addend
+        if through is Through.ADDRESS and symbol.section != _SHN_UNDEF:
+            _require(self.base <= target <= self.base + len(self.image))
+        _require(relocation.kind.write(self.image, at, self.base + at, target))
 
     def addresses(self) -> dict[str, int]:
         """The addresses of the symbols that have a name."""
@@ -274,6 +282,17 @@ def _libc() -> Any:
     library.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
     library.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
     return library
+
+
+@functools.cache
+def _clear_cache() -> Any:
+    """The function that makes processors see new instructions, or None."""
+    # It is the compiler's, in its own library.
+    with contextlib.suppress(OSError, AttributeError):
+        flush = ctypes.CDLL("libgcc_s.so.1")["__clear_cache"]
+        flush.argtypes, flush.restype = [ctypes.c_void_p, ctypes.c_void_p], None
+        return flush
+    return None
 
 
 def _map_memory(size: int) -> int:

@@ -2,9 +2,9 @@
 
 The calling thread publishes a job and then takes chunks itself; workers that are awake take chunks,
 too. Nobody waits for a worker that sleeps: if none wakes in time, the caller does all the work. A
-worker spins for a millisecond after a job, then sleeps on a futex. Between jobs, workers run
-asynchronous jobs (async_jobs.py). Workers beyond the number that is set sleep on a futex of their
-own: one that is woken for a job must be one that may work.
+worker spins for a millisecond after a job, then sleeps until the job's number changes (waiting.py).
+Between jobs, workers run asynchronous jobs (async_jobs.py). Workers beyond the number that is set
+sleep on a word of their own: one that is woken for a job must be one that may work.
 
 Every thread has a part of the chunks of its own, which it takes first, and takes those of others
 when it is done: so each has mostly the same part of the arrays in one kernel after another, and
@@ -18,15 +18,12 @@ from __future__ import annotations
 
 import ctypes
 import os
-import platform
-import sys
 from typing import Any
 
-from clew.kernels.runtime.cpu import CACHE_LINE
+from clew.kernels.runtime import waiting
+from clew.kernels.runtime.cpu import HOST, Platform
 
-# How often a thread spins before it sleeps (about a millisecond: in small networks there is Python
-# between the kernels, and waking takes longer than many of them), and before it yields its core.
-SPINS = 20 * 1024
+# How often a thread spins before it yields its core.
 YIELD = 1024
 # The ticket's bits: chunks that are taken, then the number of the job.
 _BITS = 20
@@ -37,14 +34,17 @@ FOR_PYTHON = (
     "clew_worker", "clew_set_workers", "clew_reset_after_fork", "clew_wait_for_jobs",
     "clew_pending_jobs",
 )  # fmt: skip
-FUTEX, _WAIT, WAKE = 202, 128, 129  # Linux on x86-64; private futexes
-# Elsewhere the calling thread runs the same chunks, one after another.
-HAS_WORKERS = sys.platform == "linux" and platform.machine() == "x86_64"
+# The stack of a worker: macOS gives other threads than the first half a megabyte.
+_STACK_BYTES = 8 << 20
+# More than the `pthread_attr_t` of any C library has.
+_ATTRIBUTES_BYTES = 256
 
 
-def source() -> str:
+def source(platform: Platform = HOST) -> str:
     """The LLVM IR of the pool."""
-    return _threaded() if HAS_WORKERS else _serial()
+    if not platform.has_workers:
+        return _serial()
+    return waiting.source(platform) + _threaded(platform)
 
 
 def _serial_loop(before: str) -> str:
@@ -91,13 +91,14 @@ define internal void @clew_spin_pause(i32 %times) {{
 """
 
 
-def _threaded() -> str:
+def _threaded(platform: Platform) -> str:
+    line, spins, pause = platform.cache_line, waiting.spins(platform), waiting.pause(platform)
     return f"""
 @workers = global i32 0
 @busy = global i32 0
 @job = global i32 0
 @sleepers = global i32 0
-@tickets = global [{MAX_THREADS} x [{CACHE_LINE // 8} x i64]] zeroinitializer, align {CACHE_LINE}
+@tickets = global [{MAX_THREADS} x [{line // 8} x i64]] zeroinitializer, align {line}
 ; The number of the job whose fields follow, or 0 while they change.
 @current = global i64 0
 @published = global i64 0
@@ -108,9 +109,7 @@ def _threaded() -> str:
 @grain = global i64 0
 @parts = global i64 0
 
-declare i64 @syscall(i64, ...)
 declare i32 @sched_yield()
-declare void @llvm.x86.sse2.pause()
 
 define internal void @run_chunks(i64 %index) {{
 entry:
@@ -144,7 +143,7 @@ part:
   %high = mul i64 %after, %chunks
   %beyond = udiv i64 %high, %parts
   %count = sub i64 %beyond, %first
-  %place = getelementptr [{CACHE_LINE // 8} x i64], ptr @tickets, i64 %this
+  %place = getelementptr [{line // 8} x i64], ptr @tickets, i64 %this
   br label %next
 next:
   %ticket = load atomic i64, ptr %place acquire, align 8
@@ -226,7 +225,7 @@ serial:
   %wake = icmp sgt i32 %asleep, 0
   br i1 %wake, label %wake_up, label %help
 wake_up:
-  %woken = call i64 (i64, ...) @syscall(i64 {FUTEX}, ptr @job, i32 {WAKE}, i32 %woken_at_most)
+  call void @clew_wake(ptr @job, i32 %woken_at_most)
   br label %help
 help:
   call void @run_chunks(i64 0)
@@ -237,7 +236,7 @@ wait:
   %complete = icmp eq i64 %done, %total
   br i1 %complete, label %end, label %spin
 spin:
-  call void @llvm.x86.sse2.pause()
+  {pause}
   %longer = add i32 %waited, 1
   %spins_on = icmp slt i32 %longer, {YIELD}
   br i1 %spins_on, label %wait, label %long
@@ -267,7 +266,7 @@ async:
   %ran = call i1 @run_async_job()
   br i1 %ran, label %look, label %again
 again:
-  call void @llvm.x86.sse2.pause()
+  {pause}
   %more = add i32 %spins, 1
   %part = and i32 %more, {YIELD - 1}
   %yields = icmp eq i32 %part, 0
@@ -275,7 +274,7 @@ again:
 yield:
   ; Let other threads have the core.
   %given = call i32 @sched_yield()
-  %sleeps = icmp sge i32 %more, {SPINS}
+  %sleeps = icmp sge i32 %more, {spins}
   br i1 %sleeps, label %announce, label %look
 announce:
   %most = load atomic i32, ptr @workers seq_cst, align 4
@@ -290,7 +289,7 @@ retract:
   %b = atomicrmw sub ptr @sleepers, i32 1 seq_cst, align 4
   br label %look
 sleep:
-  %slept = call i64 (i64, ...) @syscall(i64 {FUTEX}, ptr @job, i32 {_WAIT}, i32 %last, ptr null)
+  call void @clew_sleep(ptr @job, i32 %last)
   %c = atomicrmw sub ptr @sleepers, i32 1 seq_cst, align 4
   br label %look
 work:
@@ -299,8 +298,7 @@ work:
   br i1 %wanted, label %help, label %parked
 parked:
   %enough = phi i32 [ %count, %work ], [ %most, %announce ]
-  %stayed = call i64 (i64, ...) @syscall(i64 {FUTEX}, ptr @workers, i32 {_WAIT}, i32 %enough,
-    ptr null)
+  call void @clew_sleep(ptr @workers, i32 %enough)
   br label %idle
 help:
   %place = add i32 %mine, 1
@@ -318,7 +316,7 @@ define i64 @clew_threads() {{
 
 define internal void @clew_spin_pause(i32 %times) {{
 entry:
-  call void @llvm.x86.sse2.pause()
+  {pause}
   %part = and i32 %times, {YIELD - 1}
   %yields = icmp eq i32 %part, 0
   br i1 %yields, label %yield, label %out
@@ -333,8 +331,8 @@ yield:
 define void @clew_set_workers(i32 %count) {{
   store atomic i32 %count, ptr @workers seq_cst, align 4
   ; All look again whether they may work.
-  %a = call i64 (i64, ...) @syscall(i64 {FUTEX}, ptr @workers, i32 {WAKE}, i32 {MAX_THREADS})
-  %b = call i64 (i64, ...) @syscall(i64 {FUTEX}, ptr @job, i32 {WAKE}, i32 {MAX_THREADS})
+  call void @clew_wake(ptr @workers, i32 {MAX_THREADS})
+  call void @clew_wake(ptr @job, i32 {MAX_THREADS})
   ret void
 }}
 
@@ -368,7 +366,7 @@ class ThreadPool:
         self._set_workers = ctypes.CFUNCTYPE(None, ctypes.c_int32)(set_workers)
         self._reset_after_fork = ctypes.CFUNCTYPE(None)(reset_after_fork)
         self._started = 0
-        if HAS_WORKERS:
+        if HOST.has_workers:
             os.register_at_fork(after_in_child=self._after_fork)
 
     def resize(self, threads: int) -> None:
@@ -376,7 +374,7 @@ class ThreadPool:
 
         The compile thread calls it: workers inherit its signal mask, in which all are blocked.
         """
-        if not HAS_WORKERS:
+        if not HOST.has_workers:
             return
         workers = min(threads, MAX_THREADS) - 1
         while self._started < workers:
@@ -388,7 +386,11 @@ class ThreadPool:
         handle = ctypes.c_ulong()
         index = ctypes.c_void_p(self._started)
         worker = ctypes.c_void_p(self._worker)
-        failed = libc.pthread_create(ctypes.byref(handle), None, worker, index)
+        attributes = ctypes.create_string_buffer(_ATTRIBUTES_BYTES)
+        libc.pthread_attr_init(attributes)
+        libc.pthread_attr_setstacksize(attributes, ctypes.c_size_t(_STACK_BYTES))
+        failed = libc.pthread_create(ctypes.byref(handle), attributes, worker, index)
+        libc.pthread_attr_destroy(attributes)
         if failed:
             raise RuntimeError(f"a worker thread could not be started: {os.strerror(failed)}")
         libc.pthread_detach(handle)

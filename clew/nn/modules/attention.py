@@ -7,6 +7,8 @@ from __future__ import annotations
 from typing import Any
 
 from clew import errors
+from clew.backend.layout import strided
+from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.nn import functional as F
 from clew.nn import init
@@ -140,6 +142,9 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
+        if query._is_unstrided or key._is_unstrided or value._is_unstrided:
+            has_mask = key_padding_mask is not None or attn_mask is not None
+            return self._of_components(query, key, value, has_mask, need_weights)
         key_padding_mask = additive_mask(
             key_padding_mask, "key_padding_mask", query.dtype, attn_mask, "attn_mask"
         )
@@ -158,6 +163,55 @@ class MultiheadAttention(Module):
             is_causal=is_causal,
         )  # fmt: skip
         return out.transpose(1, 0) if batch_first else out, weights
+
+    def _of_components(
+        self, query: Tensor, key: Tensor, value: Tensor, has_mask: bool, need_weights: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        """Self-attention within each component of a nested tensor, without gradients."""
+        reason = self._why_not_nested(query, query is key is value, has_mask)
+        if reason:
+            raise AssertionError(
+                "MultiheadAttention does not support NestedTensor outside of its fast path. The "
+                f"fast path was not hit because {reason}\n  Linear layers and "
+                "scaled_dot_product_attention take nested tensors of layout=torch.jagged, with "
+                "gradients." + errors.at_user_line()
+            )
+        found = [
+            self.forward(*(each.unsqueeze(0),) * 3, need_weights=need_weights)
+            for each in query.unbind()
+        ]
+        outs = _nested([out[0] for out, _ in found])
+        if not need_weights:
+            return outs, None
+        weights = [each[0] for _, each in found if each is not None]
+        return outs, _nested(weights).to_padded_tensor(0.0)
+
+    def _why_not_nested(self, query: Tensor, is_self: bool, has_mask: bool) -> str:
+        """Why PyTorch would not take a nested tensor here; empty if it does."""
+        weights = (self.in_proj_weight, self.in_proj_bias, self.out_proj.weight, self.out_proj.bias)
+        followed = [each for each in (query, *weights) if each is not None]
+        reasons = {
+            "non-self attention was used (query, key, and value are not the same Tensor)": is_self,
+            "training is enabled": not self.training,
+            "self.num_heads is not even": self.num_heads % 2 == 0,
+            "batch_first was not True": self.batch_first,
+            "self.bias_k was not None": self.bias_k is None,
+            "add_zero_attn was enabled": not self.add_zero_attn,
+            "_qkv_same_embed_dim was not True": self._qkv_same_embed_dim,
+            "supplying both src_key_padding_mask and src_mask at the same time is not supported "
+            "with NestedTensor input": not has_mask,
+            "some Tensor argument has_torch_function": query.layout is strided,
+            "grad is enabled and at least one of query or the input/output projection weights or "
+            "biases requires_grad": not local.state.grad_enabled
+            or not any(each.requires_grad for each in followed),
+        }
+        return next((reason for reason, holds in reasons.items() if not holds), "")
+
+
+def _nested(tensors: list[Tensor]) -> Tensor:
+    from clew.ops.nested.construction import as_nested_tensor
+
+    return as_nested_tensor(tensors)
 
 
 def _time_first(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:

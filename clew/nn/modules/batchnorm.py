@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from typing import Any
 
 from clew import errors
@@ -355,7 +357,7 @@ class SyncBatchNorm(_BatchNorm):
         momentum: the weight of a new batch in the running statistics; None is the plain average
         affine: whether there are a trained scale and shift for each channel
         track_running_stats: whether running statistics are kept
-        process_group: taken as in PyTorch; there is one process
+        process_group: the ranks whose batches are one; None is all of them
         device, dtype: of the parameters and statistics
         bias: whether the shift is part of `affine`
 
@@ -397,7 +399,18 @@ class SyncBatchNorm(_BatchNorm):
             raise ValueError(
                 "SyncBatchNorm number of input channels should be non-zero" + errors.at_user_line()
             )
+        if (self.training or self.running_mean is None) and self._has_others():
+            ranks = importlib.import_module("clew.distributed.data_parallel.batch_norm")
+            result: Tensor = ranks.normalize(self, input)
+            return result
         return super().forward(input)
+
+    def _has_others(self) -> bool:
+        """Whether there are other ranks: nobody has made a group before it was imported."""
+        distributed: Any = sys.modules.get("clew.distributed")
+        if distributed is None or not distributed.is_initialized():
+            return False
+        return distributed.get_world_size(self.process_group) > 1
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:

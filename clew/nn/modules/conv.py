@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from clew import errors
@@ -14,7 +13,8 @@ from clew.nn.modules.conv_transpose import (
     ConvTranspose1d,
     ConvTranspose2d,
     ConvTranspose3d,
-    _ConvTransposeNd,  # noqa: F401  (programs import it from here)
+    _ConvTransposeMixin,  # noqa: F401  (programs import them from here)
+    _ConvTransposeNd,  # noqa: F401
 )
 from clew.nn.modules.lazy import LazyModuleMixin
 from clew.nn.modules.utils import Sizes, _ntuple, _own_constructor
@@ -43,7 +43,7 @@ class _Conv(_ConvNd):
     """A convolution; the number of its spatial dimensions comes with the subclass."""
 
     _spatial_dims: ClassVar[int]
-    _convolve: ClassVar[Callable[..., Tensor]]
+    _convolve: ClassVar[str]
 
     def __init__(
         self,
@@ -80,7 +80,9 @@ class _Conv(_ConvNd):
         if self.padding_mode != "zeros":
             input = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
             padding = 0
-        return self._convolve(input, weight, bias, self.stride, padding, self.dilation, self.groups)
+        return getattr(F, self._convolve)(
+            input, weight, bias, self.stride, padding, self.dilation, self.groups
+        )
 
     def forward(self, input: Tensor) -> Tensor:
         return self._conv_forward(input, self.weight, self.bias)
@@ -111,7 +113,7 @@ class Conv1d(_Conv):
     """
 
     _spatial_dims = 1
-    _convolve = staticmethod(F.conv1d)
+    _convolve = "conv1d"
 
 
 @_own_constructor
@@ -143,7 +145,7 @@ class Conv2d(_Conv):
     """
 
     _spatial_dims = 2
-    _convolve = staticmethod(F.conv2d)
+    _convolve = "conv2d"
 
 
 @_own_constructor
@@ -173,7 +175,7 @@ class Conv3d(_Conv):
     """
 
     _spatial_dims = 3
-    _convolve = staticmethod(F.conv3d)
+    _convolve = "conv3d"
 
 
 # ---------------------------------------------------------------- lazy forms

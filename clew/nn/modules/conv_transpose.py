@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from clew import errors
@@ -11,6 +12,7 @@ from clew.core.tensor import Tensor
 from clew.nn import functional as F
 from clew.nn.modules.conv_base import _ConvNd
 from clew.nn.modules.utils import Sizes, _ntuple, _own_constructor
+from clew.source import user_stacklevel
 
 
 class _ConvTransposeNd(_ConvNd):
@@ -66,11 +68,24 @@ def _spatial_sizes(
     return sizes
 
 
+class _ConvTransposeMixin(_ConvTransposeNd):
+    """The older name, which packages still import."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        warnings.warn(
+            "_ConvTransposeMixin is a deprecated internal class. Please consider using public "
+            "APIs.",
+            FutureWarning,
+            stacklevel=user_stacklevel(),
+        )
+        super().__init__(*args, **kwargs)
+
+
 class _ConvTranspose(_ConvTransposeNd):
     """A transposed convolution; the number of its spatial dimensions comes with the subclass."""
 
     _spatial_dims: ClassVar[int]
-    _convolve: ClassVar[Callable[..., Tensor]]
+    _convolve: ClassVar[str]
 
     def __init__(
         self,
@@ -119,7 +134,7 @@ class _ConvTranspose(_ConvTransposeNd):
             self._spatial_dims,
             self.dilation,
         )
-        return self._convolve(
+        return getattr(F, self._convolve)(
             input,
             self.weight,
             self.bias,
@@ -157,7 +172,7 @@ class ConvTranspose1d(_ConvTranspose):
     """
 
     _spatial_dims = 1
-    _convolve = staticmethod(F.conv_transpose1d)
+    _convolve = "conv_transpose1d"
 
 
 @_own_constructor
@@ -191,7 +206,7 @@ class ConvTranspose2d(_ConvTranspose):
     """
 
     _spatial_dims = 2
-    _convolve = staticmethod(F.conv_transpose2d)
+    _convolve = "conv_transpose2d"
 
 
 @_own_constructor
@@ -220,4 +235,4 @@ class ConvTranspose3d(_ConvTranspose):
     """
 
     _spatial_dims = 3
-    _convolve = staticmethod(F.conv_transpose3d)
+    _convolve = "conv_transpose3d"

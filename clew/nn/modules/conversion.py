@@ -14,8 +14,8 @@ from clew.__future__ import (
 from clew.autograd.mode import no_grad
 from clew.autograd.swapping import swap_tensors
 from clew.backend import dtypes
-from clew.backend.device import check_device, no_such_device
 from clew.backend.device import device as device_type
+from clew.backend.device import names_meta, no_such_device
 from clew.core import module_changes
 from clew.core.tensor import Tensor
 from clew.nn.parameter import Parameter
@@ -100,15 +100,15 @@ class ConversionMethods:
         if copy:
             raise RuntimeError(".to() does not accept copy argument" + errors.at_user_line())
         if device is not None:
-            check_device(device)
+            names_meta(device)  # raises for one that there is not
         if dtype is not None:
             _check_target(dtype)
 
         def convert(tensor: Tensor) -> Tensor:
             kind = dtype if tensor.is_floating_point() or tensor.is_complex() else None
             if memory_format is not None and tensor.dim() in (4, 5):
-                return tensor.to(dtype=kind, memory_format=memory_format)
-            return tensor if kind is None else tensor.to(kind)
+                return tensor.to(device=device, dtype=kind, memory_format=memory_format)
+            return tensor.to(device=device, dtype=kind)
 
         return self._apply(convert)
 

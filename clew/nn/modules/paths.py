@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew import errors
 from clew.core.tensor import Tensor
+from clew.observed import NotStrided
 from clew.source import INTERNAL_PACKAGES
 
 if TYPE_CHECKING:
@@ -100,13 +101,16 @@ def _description(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     lines = [f"\n  in module {place}"]
     values = [("", value) for value in args] + [(f"{key}=", kwargs[key]) for key in kwargs]
     shapes = [
-        f"{name}{errors.shape_list(value._array.shape)}"
+        f"{name}{errors.shape_list(value._layout.shape)}"
         for name, value in values
         if isinstance(value, Tensor)
     ]
     if shapes:
         lines.append(f"  called with {', '.join(shapes)}")
-    hint = module._mismatch(*args, **kwargs)
+    try:
+        hint = module._mismatch(*args, **kwargs)
+    except NotStrided:
+        hint = ""  # layers compare the sizes of arrays, which nested and sparse inputs do not have
     if hint:
         lines.append(f"  {hint}")
     return "\n".join(lines)

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import ClassVar
 
 from clew.core.tensor import Tensor
@@ -66,7 +65,7 @@ class _AvgPoolNd(Module):
 
     __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"]
 
-    _pool: ClassVar[Callable[..., Tensor]]
+    _pool: ClassVar[str]
 
     def _set_windows(
         self, kernel_size: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool,
@@ -83,7 +82,7 @@ class _AvgPoolNd(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         # The constants are what `_pool` takes, in its order.
-        return self._pool(input, *[getattr(self, name) for name in self.__constants__])
+        return getattr(F, self._pool)(input, *[getattr(self, name) for name in self.__constants__])
 
 
 class AvgPool1d(_AvgPoolNd):
@@ -103,7 +102,7 @@ class AvgPool1d(_AvgPoolNd):
         tensor([[2., 1.]])
     """
 
-    _pool = staticmethod(F.avg_pool1d)
+    _pool = "avg_pool1d"
 
     def __init__(
         self,
@@ -157,7 +156,7 @@ class AvgPool2d(_AvgPoolWithDivisor):
                  [10.5000, 12.5000]]])
     """
 
-    _pool = staticmethod(F.avg_pool2d)
+    _pool = "avg_pool2d"
 
 
 @_own_constructor
@@ -179,7 +178,7 @@ class AvgPool3d(_AvgPoolWithDivisor):
         torch.Size([1, 8, 2, 3, 3])
     """
 
-    _pool = staticmethod(F.avg_pool3d)
+    _pool = "avg_pool3d"
 
 
 # ---------------------------------------------------------------- norm
@@ -190,7 +189,7 @@ class _LPPoolNd(Module):
 
     __constants__ = ["norm_type", "kernel_size", "stride", "ceil_mode"]
 
-    _pool: ClassVar[Callable[..., Tensor]]
+    _pool: ClassVar[str]
 
     def __init__(
         self,
@@ -209,7 +208,7 @@ class _LPPoolNd(Module):
         return _named(self, "norm_type", "kernel_size", "stride", "ceil_mode")
 
     def forward(self, input: Tensor) -> Tensor:
-        return self._pool(
+        return getattr(F, self._pool)(
             input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode
         )
 
@@ -230,7 +229,7 @@ class LPPool1d(_LPPoolNd):
         tensor([[5., 1.]])
     """
 
-    _pool = staticmethod(F.lp_pool1d)
+    _pool = "lp_pool1d"
 
 
 class LPPool2d(_LPPoolNd):
@@ -249,7 +248,7 @@ class LPPool2d(_LPPoolNd):
         tensor([[[5.]]])
     """
 
-    _pool = staticmethod(F.lp_pool2d)
+    _pool = "lp_pool2d"
 
 
 class LPPool3d(_LPPoolNd):
@@ -268,4 +267,4 @@ class LPPool3d(_LPPoolNd):
         torch.Size([1, 8, 2, 2, 2])
     """
 
-    _pool = staticmethod(F.lp_pool3d)
+    _pool = "lp_pool3d"

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from clew.core.tensor import Tensor
@@ -20,7 +19,7 @@ class _AdaptiveMaxPoolNd(Module):
 
     __constants__ = ["output_size", "return_indices"]
 
-    _pool: ClassVar[Callable[..., Any]]
+    _pool: ClassVar[str]
 
     def __init__(self, output_size: OptionalSizes, return_indices: bool = False) -> None:
         super().__init__()
@@ -31,7 +30,7 @@ class _AdaptiveMaxPoolNd(Module):
         return _named(self, "output_size")
 
     def forward(self, input: Tensor) -> Any:
-        return self._pool(input, self.output_size, self.return_indices)
+        return getattr(F, self._pool)(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
@@ -48,7 +47,7 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
         tensor([[3., 2.]])
     """
 
-    _pool = staticmethod(F.adaptive_max_pool1d)
+    _pool = "adaptive_max_pool1d"
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
@@ -65,7 +64,7 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
         torch.Size([1, 8, 2, 6])
     """
 
-    _pool = staticmethod(F.adaptive_max_pool2d)
+    _pool = "adaptive_max_pool2d"
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
@@ -82,7 +81,7 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
         torch.Size([1, 8, 2, 2, 2])
     """
 
-    _pool = staticmethod(F.adaptive_max_pool3d)
+    _pool = "adaptive_max_pool3d"
 
 
 class _AdaptiveAvgPoolNd(Module):
@@ -90,7 +89,7 @@ class _AdaptiveAvgPoolNd(Module):
 
     __constants__ = ["output_size"]
 
-    _pool: ClassVar[Callable[..., Tensor]]
+    _pool: ClassVar[str]
 
     def __init__(self, output_size: OptionalSizes) -> None:
         super().__init__()
@@ -100,7 +99,7 @@ class _AdaptiveAvgPoolNd(Module):
         return _named(self, "output_size")
 
     def forward(self, input: Tensor) -> Tensor:
-        return self._pool(input, self.output_size)
+        return getattr(F, self._pool)(input, self.output_size)
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
@@ -116,7 +115,7 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
         tensor([[2., 1.]])
     """
 
-    _pool = staticmethod(F.adaptive_avg_pool1d)
+    _pool = "adaptive_avg_pool1d"
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
@@ -132,7 +131,7 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
         torch.Size([1, 8, 1, 1])
     """
 
-    _pool = staticmethod(F.adaptive_avg_pool2d)
+    _pool = "adaptive_avg_pool2d"
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
@@ -148,4 +147,4 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
         torch.Size([1, 8, 2, 2, 2])
     """
 
-    _pool = staticmethod(F.adaptive_avg_pool3d)
+    _pool = "adaptive_avg_pool3d"

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from clew import errors
@@ -28,7 +28,7 @@ class _MaxPoolNd(Module):
         "ceil_mode",
     ]
 
-    _pool: ClassVar[Callable[..., Any]]
+    _pool: ClassVar[str]
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class _MaxPoolNd(Module):
         return _named(self, "kernel_size", "stride", "padding", "dilation", "ceil_mode")
 
     def forward(self, input: Tensor) -> Any:
-        return self._pool(
+        return getattr(F, self._pool)(
             input,
             self.kernel_size,
             self.stride,
@@ -80,7 +80,7 @@ class MaxPool1d(_MaxPoolNd):
         tensor([[3., 2.]])
     """
 
-    _pool = staticmethod(F.max_pool1d)
+    _pool = "max_pool1d"
 
 
 class MaxPool2d(_MaxPoolNd):
@@ -104,7 +104,7 @@ class MaxPool2d(_MaxPoolNd):
         torch.Size([1, 8, 16, 16])
     """
 
-    _pool = staticmethod(F.max_pool2d)
+    _pool = "max_pool2d"
 
 
 class MaxPool3d(_MaxPoolNd):
@@ -125,14 +125,14 @@ class MaxPool3d(_MaxPoolNd):
         torch.Size([1, 8, 2, 3, 3])
     """
 
-    _pool = staticmethod(F.max_pool3d)
+    _pool = "max_pool3d"
 
 
 class _MaxUnpoolNd(Module):
     """Puts the values of a max pooling back where they were, among zeros."""
 
     _spatial_dims: ClassVar[int]
-    _unpool: ClassVar[Callable[..., Tensor]]
+    _unpool: ClassVar[str]
 
     def __init__(self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> None:
         super().__init__()
@@ -147,7 +147,7 @@ class _MaxUnpoolNd(Module):
     def forward(
         self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None
     ) -> Tensor:
-        return self._unpool(
+        return getattr(F, self._unpool)(
             input, indices, self.kernel_size, self.stride, self.padding, output_size
         )
 
@@ -172,7 +172,7 @@ class MaxUnpool1d(_MaxUnpoolNd):
     """
 
     _spatial_dims = 1
-    _unpool = staticmethod(F.max_unpool1d)
+    _unpool = "max_unpool1d"
 
 
 @_own_constructor
@@ -196,7 +196,7 @@ class MaxUnpool2d(_MaxUnpoolNd):
     """
 
     _spatial_dims = 2
-    _unpool = staticmethod(F.max_unpool2d)
+    _unpool = "max_unpool2d"
 
 
 @_own_constructor
@@ -217,7 +217,7 @@ class MaxUnpool3d(_MaxUnpoolNd):
     """
 
     _spatial_dims = 3
-    _unpool = staticmethod(F.max_unpool3d)
+    _unpool = "max_unpool3d"
 
 
 class _FractionalMaxPool(Module):
@@ -226,7 +226,7 @@ class _FractionalMaxPool(Module):
     __constants__ = ["kernel_size", "return_indices", "output_size", "output_ratio"]
 
     _spatial_dims: ClassVar[int]
-    _pool: ClassVar[Callable[..., Any]]
+    _pool: ClassVar[str]
 
     def __init__(
         self,
@@ -264,7 +264,7 @@ class _FractionalMaxPool(Module):
             )
 
     def forward(self, input: Tensor) -> Any:
-        return self._pool(
+        return getattr(F, self._pool)(
             input,
             self.kernel_size,
             self.output_size,
@@ -292,7 +292,7 @@ class FractionalMaxPool2d(_FractionalMaxPool):
     """
 
     _spatial_dims = 2
-    _pool = staticmethod(F.fractional_max_pool2d)
+    _pool = "fractional_max_pool2d"
 
 
 @_own_constructor
@@ -313,4 +313,4 @@ class FractionalMaxPool3d(_FractionalMaxPool):
     """
 
     _spatial_dims = 3
-    _pool = staticmethod(F.fractional_max_pool3d)
+    _pool = "fractional_max_pool3d"

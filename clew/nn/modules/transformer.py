@@ -21,6 +21,7 @@ from clew.nn.modules.transformer_layers import (
     TransformerDecoderLayer,
     TransformerEncoderLayer,
     _causal_mask,
+    _get_activation_fn,  # noqa: F401  (packages take it from here)
     _is_causal,
     _length_of,
 )

@@ -39,11 +39,14 @@ def _is_causal(mask: Tensor | None, hint: bool | None, length: int) -> bool:
 
 
 def _length_of(tensor: Tensor, batch_first: bool) -> int:
+    if tensor._is_unstrided:
+        # Components of a nested tensor differ in length: no mask is causal for all.
+        return -1
     size: int = tensor.size(1 if batch_first and tensor.dim() == 3 else 0)
     return size
 
 
-def _activation_function(activation: Activation) -> Callable[[Tensor], Tensor]:
+def _get_activation_fn(activation: Activation) -> Callable[[Tensor], Tensor]:
     if not isinstance(activation, str):
         return activation
     known: dict[str, Any] = {"relu": F.relu, "gelu": F.gelu}
@@ -97,7 +100,7 @@ class _Layer(Module):
             setattr(self, f"norm{number}", LayerNorm(d_model, eps=layer_norm_eps, **options))
         for number in parts:
             setattr(self, f"dropout{number}", Dropout(dropout))
-        self.activation = _activation_function(activation)
+        self.activation = _get_activation_fn(activation)
 
     def _part(self, x: Tensor, norm: Module, block: Callable[[Tensor], Tensor]) -> Tensor:
         """One residual part, normalised before the block or after the sum."""

@@ -29,7 +29,7 @@ def warn_if_untrained(module: Module, name: str, value: Tensor) -> None:
     node = value.grad_fn
     if node is None or not _is_lost(value, node) or not _in_init(module):
         return
-    op = node.name().removesuffix("Backward0")
+    op = node._name().removesuffix("Backward0")
     warnings.warn(
         f"`self.{name}` of {type(module).__name__} is not a parameter and will not be trained: it "
         f"is the result of an operation ({op}) on a leaf that nothing refers to any more, so no "

@@ -46,6 +46,5 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     start = 0
     for parameter in parameters:
         end = start + parameter.numel()
-        # `data` is put on the class by the operations, which mypy does not see.
-        parameter.data = vec[start:end].view_as(parameter).data  # type: ignore[attr-defined]
+        parameter.data = vec[start:end].view_as(parameter).data
         start = end

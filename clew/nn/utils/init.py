@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 from clew import errors
 from clew.nn.modules.module import Module
-from clew.ops.create.random import default_generator
 
 __all__ = ["skip_init"]
 
@@ -17,8 +16,7 @@ M = TypeVar("M", bound=Module)
 def skip_init(module_cls: type[M], *args: Any, **kwargs: Any) -> M:
     """A module whose parameters hold nothing in particular, made without using random numbers.
 
-    There is no device without memory here, so the layer's own initialization does run, with random
-    numbers that nobody else gets.
+    It is made on the meta device, where an initialization has nothing to write to.
 
     Args:
         module_cls: the module's class
@@ -36,6 +34,5 @@ def skip_init(module_cls: type[M], *args: Any, **kwargs: Any) -> M:
             f"  Give {module_cls.__name__}.__init__ an argument `device=None`."
             + errors.at_user_line()
         )
-    with default_generator.forked():
-        default_generator.seed()
-        return module_cls(*args, **kwargs)
+    device = kwargs.pop("device", "cpu")
+    return module_cls(*args, device="meta", **kwargs).to_empty(device=device)

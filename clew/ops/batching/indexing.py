@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from clew.core.interception import note_constant
 from clew.core.op import OPS
 from clew.core.tensor import Tensor, wrap
 from clew.ops.batching.rules import (
@@ -31,7 +32,7 @@ declare(aligned, "masked_fill", "several_zeros")
 
 def count_up(size: int, rank: int) -> Tensor:
     """The numbers of the examples, shaped to broadcast in front of `rank` dimensions."""
-    return wrap(np.arange(size).reshape((size, *(1,) * rank)))
+    return note_constant(wrap(np.arange(size).reshape((size, *(1,) * rank))))
 
 
 @rules(
@@ -270,7 +271,7 @@ def _take(self: Tensor, index: Tensor) -> Tensor:
 @decomposed("take_backward")
 def _take_backward(grad_output: Tensor, index: Tensor, *, input_sizes: Shape) -> Tensor:
     count = math.prod(input_sizes)
-    zeros = wrap(np.zeros(count, grad_output._array.dtype))
+    zeros = note_constant(wrap(np.zeros(count, grad_output._array.dtype)))
     flat = _flat_index(index, count)
     filled: Tensor = zeros.scatter_add(0, flat, grad_output.reshape(-1)).reshape(input_sizes)
     return filled
@@ -311,11 +312,11 @@ def _masked_scatter(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 def _masked_scatter_backward(grad_output: Tensor, mask: Tensor, *, source_sizes: Shape) -> Tensor:
     count = math.prod(source_sizes)
     if not count:
-        return wrap(np.zeros(source_sizes, grad_output._array.dtype))
+        return note_constant(wrap(np.zeros(source_sizes, grad_output._array.dtype)))
     mask = mask.expand(grad_output._array.shape)
     places = (mask.reshape(-1).cumsum(0) - 1).clamp(0, count - 1)
     kept = grad_output.masked_fill(~mask, 0).reshape(-1)
-    zeros = wrap(np.zeros(count, grad_output._array.dtype))
+    zeros = note_constant(wrap(np.zeros(count, grad_output._array.dtype)))
     filled: Tensor = zeros.scatter_add(0, places, kept).reshape(source_sizes)
     return filled
 

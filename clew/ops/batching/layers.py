@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from clew.core.op import OPS
+from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.kernels import numpy as kernels
 from clew.ops.batching.rules import Call, decomposed, front, rules
@@ -83,6 +84,22 @@ def _batch_norm(call: Call) -> Any:
     flat, vectors = _channels(call)
     out, *statistics = call.op(flat, *vectors, **call.params)
     return _apart(out, call.size), *(each.reshape((call.size, -1)) for each in statistics)
+
+
+@decomposed("native_batch_norm")
+def _shared_batch_norm(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, *, eps: float
+) -> Any:
+    """Examples that share an input share its statistics, and may write them where all do."""
+    if local.state.intercept.is_batched(input):
+        return NotImplemented
+    normal, *statistics = OPS["native_batch_norm"](input, None, None, eps=eps)
+    shape = (-1, *(1,) * (input._array.ndim - 2))
+    if weight is not None:
+        normal = normal * weight.reshape(shape)
+    if bias is not None:
+        normal = normal + bias.reshape(shape)
+    return normal.to(input.dtype), *statistics
 
 
 @rules("native_batch_norm_running")

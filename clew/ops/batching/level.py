@@ -220,7 +220,10 @@ class Batching(Interceptor):
         with self.outside():
             copied = target._physical.clone()
         edge = edge_of(target) if target._requires_grad else (None, 0)
-        return self.lift(copied, target._is_batched).with_history(*edge)
+        copy: Tensor = self.lift(copied, target._is_batched).with_history(*edge)
+        for level, tangent in tangents_of(target).items():
+            level.give(copy, tangent.clone())
+        return copy
 
     def write_physical(
         self, op: Op, inputs: Inputs, batched: tuple[bool, ...], params: Params

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from clew.core.elementwise import NO_PARAMS
+from clew.core.interception import note_constant
 from clew.core.op import OPS
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
@@ -30,7 +31,7 @@ declare(
     "linalg_svd", "_linalg_svdvals", "linalg_eigh", "linalg_eig", "linalg_det", "linalg_slogdet",
     "linalg_matrix_exp", "linalg_lu", "linalg_lu_factor_ex", "lu_unpack", "_linalg_cofactors",
     "_linalg_matrix_rank", "_lu_permutation", "linalg_ldl_factor_ex", "geqrf",
-    "lobpcg",
+    "lobpcg", "triangular_solve", "linalg_householder_product", "ormqr",
 )  # fmt: skip
 
 
@@ -63,6 +64,11 @@ def _by_rows(a: Tensor, b: Tensor, product: Callable[[Tensor, Tensor], Tensor]) 
 @rules("mm")
 def _mm(call: Call) -> Tensor:
     return _product(call.inputs[0], call.batched[0], call.inputs[1], call.batched[1])
+
+
+@rules("_int_mm")
+def _int_mm(call: Call) -> Any:
+    return OPS["_int_mm"](*call.inputs)
 
 
 @rules("bmm")
@@ -238,7 +244,8 @@ def _cdist(call: Call) -> Any:
 def _pdist(self: Tensor, *, p: float) -> Tensor:
     n = self._array.shape[0]
     rows, columns = np.triu_indices(n, 1)
-    difference = self.index_select(0, wrap(rows)) - self.index_select(0, wrap(columns))
+    first, second = (note_constant(wrap(each)) for each in (rows, columns))
+    difference = self.index_select(0, first) - self.index_select(0, second)
     norm: Tensor = OPS["linalg_vector_norm"](
         difference, ord=p, dims=(1,), keepdim=False, dtype=self._array.dtype
     )

@@ -10,6 +10,7 @@ from clew import errors
 from clew.backend import dtypes
 from clew.backend.determinism import fill_unwritten
 from clew.backend.layout import memory_format as format_type
+from clew.backend.layout import preserve_format
 from clew.core.public import methods, public
 from clew.core.result_layout import empty_in_order
 from clew.core.tensor import Tensor
@@ -21,6 +22,9 @@ from clew.ops.define.options import (
     made,
     read_dtype,
     read_size,
+    require_number,
+    unstrided,
+    without_memory,
 )
 from clew.ops.tensor.copying import scalar_as
 
@@ -52,7 +56,14 @@ def zeros(
         tensor([0, 0])
     """
     shape = read_size("zeros", sizes, size)
-    return made("zeros", np.zeros(shape, float_dtype("zeros", dtype, out).np), options, out)
+    wanted = float_dtype("zeros", dtype, out)
+    if options:
+        of_layout = unstrided(shape, wanted, options)
+        if of_layout is not None:
+            return of_layout
+    kind = wanted.np
+    array = without_memory(shape, kind, options)
+    return made("zeros", np.zeros(shape, kind) if array is None else array, options, out)
 
 
 @public(method=False, out=False)
@@ -77,8 +88,11 @@ def ones(
         tensor([[1., 1., 1.],
                 [1., 1., 1.]])
     """
-    array = np.empty(read_size("ones", sizes, size), float_dtype("ones", dtype, out).np)
-    array.fill(1)
+    shape, kind = read_size("ones", sizes, size), float_dtype("ones", dtype, out).np
+    array = without_memory(shape, kind, options)
+    if array is None:
+        array = np.empty(shape, kind)
+        array.fill(1)
     return made("ones", array, options, out)
 
 
@@ -106,8 +120,17 @@ def empty(
         torch.Size([2, 3])
     """
     shape = read_size("empty", sizes, size)
-    kind = float_dtype("empty", dtype, out).np
-    array = fill_unwritten(memory_layout.empty_in_format(shape, kind, memory_format))
+    wanted = float_dtype("empty", dtype, out)
+    if options:
+        of_layout = unstrided(shape, wanted, options)
+        if of_layout is not None:
+            return of_layout
+    kind = wanted.np
+    array = without_memory(shape, kind, options)
+    if array is None:
+        array = fill_unwritten(memory_layout.empty_in_format(shape, kind, memory_format))
+    elif memory_format is not None:
+        array = memory_layout.restrided(array, memory_format)
     return made("empty", array, options, out)
 
 
@@ -137,21 +160,24 @@ def full(
         tensor([0.5000, 0.5000])
     """
     kind = read_dtype("full", dtype)
+    require_number("full", fill_value)
     if kind is None:
         kind = _dtype_of_number(fill_value) if out is None else out.dtype
     shape = checked_size("full", size)
-    return made("full", _filled(np.empty(shape, kind.np), fill_value, kind), options, out)
+    array = without_memory(shape, kind.np, options)
+    if array is None:
+        array = _filled(np.empty(shape, kind.np), fill_value, kind)
+    return made("full", array, options, out)
 
 
 def _dtype_of_number(value: Any) -> dtypes.dtype:
-    if isinstance(value, Tensor):
-        return value.dtype
-    dtype = dtypes.scalar_dtype(value)
+    dtype = dtypes.scalar_dtype(value.item() if isinstance(value, Tensor) else value)
     return dtypes.complex64 if dtype is dtypes.complex32 else dtype
 
 
 def _filled(array: np.ndarray, value: Any, dtype: dtypes.dtype) -> np.ndarray:
-    array[...] = scalar_as(value.item() if isinstance(value, Tensor) else value, dtype.np)
+    if array.flags.writeable:
+        array[...] = scalar_as(value.item() if isinstance(value, Tensor) else value, dtype.np)
     return array
 
 
@@ -159,12 +185,23 @@ def _filled(array: np.ndarray, value: Any, dtype: dtypes.dtype) -> np.ndarray:
 
 
 def array_like(
-    function: str, input: Any, dtype: Any, memory_format: format_type | None
+    function: str,
+    input: Any,
+    dtype: Any,
+    memory_format: format_type | None,
+    options: Options | None = None,
 ) -> np.ndarray:
-    """An empty array of another tensor's shape and, unless told otherwise, dtype and layout."""
+    """An empty array of another tensor's shape and, unless told otherwise, dtype and layout.
+
+    One on the meta device cannot be written to.
+    """
     if not isinstance(input, Tensor):
         raise errors.wrong_argument(function, "input", 1, "Tensor", input)
     kind = read_dtype(function, dtype) or input.dtype
+    found = without_memory(input._layout.shape, kind.np, options, input)
+    if found is not None:
+        wanted = memory_format or preserve_format
+        return memory_layout.restrided(found, wanted, input._layout)
     return memory_layout.empty_like_in_memory(input._array, kind.np, memory_format)
 
 
@@ -188,7 +225,7 @@ def empty_like(
         >>> clew.empty_like(clew.ones(2, 3)).shape
         torch.Size([2, 3])
     """
-    array = fill_unwritten(array_like("empty_like", input, dtype, memory_format))
+    array = fill_unwritten(array_like("empty_like", input, dtype, memory_format, options))
     return made("empty_like", array, options, like=input)
 
 
@@ -212,8 +249,9 @@ def zeros_like(
         >>> clew.zeros_like(clew.tensor([1, 2, 3]))
         tensor([0, 0, 0])
     """
-    array = array_like("zeros_like", input, dtype, memory_format)
-    array.fill(0)
+    array = array_like("zeros_like", input, dtype, memory_format, options)
+    if array.flags.writeable:
+        array.fill(0)
     return made("zeros_like", array, options, like=input)
 
 
@@ -237,8 +275,9 @@ def ones_like(
         >>> clew.ones_like(clew.tensor([1, 2, 3]), dtype=clew.float32)
         tensor([1., 1., 1.])
     """
-    array = array_like("ones_like", input, dtype, memory_format)
-    array.fill(1)
+    array = array_like("ones_like", input, dtype, memory_format, options)
+    if array.flags.writeable:
+        array.fill(1)
     return made("ones_like", array, options, like=input)
 
 
@@ -264,7 +303,8 @@ def full_like(
         >>> clew.full_like(clew.tensor([1, 2, 3]), 7)
         tensor([7, 7, 7])
     """
-    array = array_like("full_like", input, dtype, memory_format)
+    require_number("full_like", fill_value)
+    array = array_like("full_like", input, dtype, memory_format, options)
     return made(
         "full_like", _filled(array, fill_value, dtypes.of_array(array)), options, like=input
     )
@@ -286,7 +326,10 @@ def new_empty(
         torch.int64
     """
     kind = read_dtype("new_empty", dtype) or self.dtype
-    array = fill_unwritten(np.empty(read_size("new_empty", sizes, size), kind.np))
+    shape = read_size("new_empty", sizes, size)
+    array = without_memory(shape, kind.np, options, self)
+    if array is None:
+        array = fill_unwritten(np.empty(shape, kind.np))
     return made("new_empty", array, options, like=self)
 
 
@@ -306,9 +349,10 @@ def new_zeros(
         tensor([0, 0, 0])
     """
     kind = read_dtype("new_zeros", dtype) or self.dtype
-    return made(
-        "new_zeros", np.zeros(read_size("new_zeros", sizes, size), kind.np), options, like=self
-    )
+    shape = read_size("new_zeros", sizes, size)
+    array = without_memory(shape, kind.np, options, self)
+    array = np.zeros(shape, kind.np) if array is None else array
+    return made("new_zeros", array, options, like=self)
 
 
 def new_ones(
@@ -327,9 +371,10 @@ def new_ones(
         tensor([1, 1, 1])
     """
     kind = read_dtype("new_ones", dtype) or self.dtype
-    return made(
-        "new_ones", np.ones(read_size("new_ones", sizes, size), kind.np), options, like=self
-    )
+    shape = read_size("new_ones", sizes, size)
+    array = without_memory(shape, kind.np, options, self)
+    array = np.ones(shape, kind.np) if array is None else array
+    return made("new_ones", array, options, like=self)
 
 
 def new_full(
@@ -347,8 +392,12 @@ def new_full(
         >>> clew.tensor([1., 2.]).new_full((3,), 7)
         tensor([7., 7., 7.])
     """
+    require_number("new_full", fill_value)
     kind = read_dtype("new_full", dtype) or self.dtype
-    array = np.empty(checked_size("new_full", size), kind.np)
+    shape = checked_size("new_full", size)
+    array = without_memory(shape, kind.np, options, self)
+    if array is None:
+        array = np.empty(shape, kind.np)
     return made("new_full", _filled(array, fill_value, kind), options, like=self)
 
 

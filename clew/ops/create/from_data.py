@@ -9,9 +9,10 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.backend.device import check_device
+from clew.backend.device import names_meta
 from clew.core.exposure import expose_source, over_memory_of
 from clew.core.interception import note_constant
+from clew.core.meta import memory as meta_memory
 from clew.core.public import methods, public
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
@@ -34,6 +35,17 @@ from clew.ops.tensor.untyped_storage import UntypedStorage
 from clew.source import user_stacklevel
 
 Dtype = dtypes.dtype | None
+
+
+def _warn_of_copy(data: Any, function: str) -> None:
+    if isinstance(data, Tensor):
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use "
+            "sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than "
+            f"{function}(sourceTensor).",
+            stacklevel=user_stacklevel(),
+        )
 
 
 @public(method=False, out=False)
@@ -61,21 +73,14 @@ def tensor(
         >>> clew.tensor([1, 2], dtype=clew.float64, requires_grad=True)
         tensor([1., 2.], dtype=torch.float64, requires_grad=True)
     """
-    if isinstance(data, Tensor):
-        warnings.warn(
-            "To copy construct from a tensor, it is recommended to use "
-            "sourceTensor.detach().clone() or "
-            "sourceTensor.detach().clone().requires_grad_(True), rather than "
-            "torch.tensor(sourceTensor).",
-            stacklevel=user_stacklevel(),
-        )
+    _warn_of_copy(data, "torch.tensor")
     return _copied("tensor", data, dtype, device, requires_grad, pin_memory)
 
 
 def _copied(
     function: str, data: Any, dtype: Any, device: Any, requires_grad: bool, pin_memory: bool
 ) -> Tensor:
-    check_device(device)
+    is_meta = names_meta(device)
     if pin_memory:
         raise cannot_pin()
     kind = read_dtype(function, dtype)
@@ -86,6 +91,8 @@ def _copied(
         if result.dtype is dtypes.complex32:
             errors.warn_of_complex32()
     result._reason = entered_from_outside(f"{function}()", data)
+    if is_meta:
+        result._array = meta_memory.like(result._array)
     require_bool("requires_grad", requires_grad)
     if requires_grad:
         require_grad(result)
@@ -133,6 +140,7 @@ def new_tensor(
         tensor([1., 2.])
     """
     kind = read_dtype("new_tensor", dtype) or self.dtype
+    _warn_of_copy(data, "tensor.new_tensor")
     return _copied("new_tensor", data, kind, device, requires_grad, pin_memory)
 
 
@@ -211,15 +219,15 @@ def as_tensor(data: Any, dtype: Dtype = None, device: Any = None) -> Tensor:
         >>> clew.as_tensor([1, 2])
         tensor([1, 2])
     """
-    check_device(device)
+    is_meta = names_meta(device)
     kind = read_dtype("as_tensor", dtype)
     if isinstance(data, Tensor):
-        return data if kind is None else to_dtype(data, kind)
-    if isinstance(data, np.ndarray):
+        return data.to(dtype=kind, device=device)
+    if isinstance(data, np.ndarray) and not is_meta:
         known = checked_ndarray(data)
         if kind is None or kind is known:
             return _sharing(data, "as_tensor()")
-    return _copied("as_tensor", data, kind, None, False, False)
+    return _copied("as_tensor", data, kind, device, False, False)
 
 
 @public(method=False, out=False)
@@ -247,7 +255,7 @@ def asarray(
         >>> clew.asarray(x) is x, clew.asarray(x, copy=True) is x
         (True, False)
     """
-    check_device(device)
+    is_meta = names_meta(device)
     kind = read_dtype("asarray", dtype)
     source = _alias(obj, kind)
     if source is None:
@@ -269,8 +277,16 @@ def asarray(
                 f"'{kind.scalar_name}'." + errors.at_user_line()
             )
         source = to_dtype(source, kind or source.dtype, copy=True)
+    if is_meta and not source.is_meta:
+        source = source.to("meta")
     if requires_grad is False and source.requires_grad:
         return source.detach()
+    if requires_grad is None and isinstance(obj, Tensor) and obj.requires_grad:
+        errors.warn_once(
+            "torch.asarray: unspecified requires_grad now defaults to obj.requires_grad instead of "
+            "False. Pass requires_grad=False explicitly to get the old behavior and silence this "
+            "warning."
+        )
     if requires_grad and not source.requires_grad:
         require_grad(source)
     return source

@@ -14,7 +14,7 @@ from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
 from clew.ops.define.options import Options, check_options, read_dtype, require_grad
 from clew.ops.tensor.dlpack_capsules import from_bfloat16
-from clew.ops.tensor.to_numpy import entered_from_outside, refuse_bits
+from clew.ops.tensor.to_numpy import entered_from_outside, refuse_export
 from clew.ops.tensor.typed_storage import tensor_over
 from clew.ops.tensor.untyped_storage import UntypedStorage
 from clew.source import user_stacklevel
@@ -140,7 +140,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     """
     check_device(device)
     if isinstance(ext_tensor, Tensor):
-        refuse_bits(ext_tensor)
+        refuse_export(ext_tensor)
         own = ext_tensor.detach()
         return own.clone() if copy else own
     if is_capsule(ext_tensor) and (device is not None or copy is not None):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,16 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.backend.device import check_device
+from clew.backend.device import device as device_type
 from clew.core.function_modes import DisableTorchFunction
+from clew.core.meta import memory as meta_memory
+from clew.core.meta.handlers import handler_of
 from clew.core.public import FUNCTIONS, methods, public
+from clew.core.state import local
 from clew.core.tensor import Size, Tensor, alias, retyped, tangents_of, wrap
 from clew.ops.create.nested_data import array_from_data
-from clew.ops.define.options import checked_size
+from clew.ops.define.options import checked_size, require_grad
+from clew.ops.shape.views import ALIAS
 from clew.ops.tensor.conversion import LEGACY_NAMES, dtype_of_legacy
 from clew.ops.tensor.typed_storage import TypedStorage, tensor_over
 from clew.ops.tensor.untyped_storage import UntypedStorage
@@ -85,9 +91,13 @@ def as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
             "Creating a Tensor subclass from a class that does not inherit from Tensor is not "
             "possible. Make sure your class inherits from Tensor." + errors.at_user_line()
         )
-    result = retyped(self, cls)
     with DisableTorchFunction():  # as in PyTorch, nothing takes this over
-        result._requires_grad = self.requires_grad
+        needs_grad = self.requires_grad
+        if needs_grad and self._node is None and local.state.grad_enabled:
+            # The gradient of a leaf goes to it, not to what it is called elsewhere.
+            self = ALIAS(self)
+    result = retyped(self, cls)
+    result._requires_grad = needs_grad
     result._node, result._output_nr, result._view = self._node, self._output_nr, self._view
     for level, tangent in tangents_of(self).items():
         level.give(result, tangent)
@@ -98,6 +108,36 @@ def _make_subclass(cls: type[Tensor], data: Tensor, require_grad: bool = False) 
     """A leaf of a subclass over a tensor's memory."""
     result = retyped(data, cls)
     result._requires_grad = bool(require_grad)
+    return result
+
+
+def _make_wrapper_subclass(
+    cls: type[Tensor],
+    size: Any,
+    strides: Any = None,
+    storage_offset: int | None = None,
+    memory_format: Any = None,
+    dtype: dtypes.dtype | None = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    dispatch_sizes_strides_policy: Any = None,
+    dispatch_device: bool = False,
+    dispatch_layout: bool = False,
+    **ignored: Any,
+) -> Tensor:
+    """An object of a class with `__torch_dispatch__`: a shape, dtype and device, no elements."""
+    # The names of operations are imported by those who hand them to handlers.
+    importlib.import_module("clew.ops.op_calls")
+    if handler_of(cls) is None:
+        raise RuntimeError(f"{cls.__name__} must define __torch_dispatch__" + errors.at_user_line())
+    kind = (dtype or dtypes.get_default_dtype()).np
+    steps = None if strides is None else [int(step) * kind.itemsize for step in strides]
+    result = retyped(wrap(meta_memory.empty(checked_size("size", tuple(size)), kind, steps)), cls)
+    result.__dict__["_device"] = device_type(device or "cpu")
+    if requires_grad:
+        require_grad(result)
     return result
 
 
@@ -129,6 +169,7 @@ def new(self: Tensor, *args: Any, size: Any = None, device: Any = None) -> Tenso
 methods(
     __new__=staticmethod(_new_tensor), new=new, as_subclass=as_subclass,
     _make_subclass=staticmethod(_make_subclass),
+    _make_wrapper_subclass=staticmethod(_make_wrapper_subclass),
 )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from clew.backend.device import CPU
 from clew.backend.device import device as device_type
 from clew.backend.layout import memory_format as format_type
 from clew.core.interception import drawn, inside_vmap
+from clew.core.meta.memory import is_meta
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.result_layout import memory_order
@@ -25,6 +26,7 @@ from clew.kernels import compiled
 from clew.kernels.numpy.box_muller import BOX_MULLER
 from clew.ops.create.constants import array_like
 from clew.ops.define import vmap_errors
+from clew.ops.define.dims import is_int
 from clew.ops.define.options import (
     Options,
     check_options,
@@ -34,6 +36,7 @@ from clew.ops.define.options import (
     read_dtype,
     read_size,
     require_grad,
+    without_memory,
 )
 
 Dtype = dtypes.dtype | None
@@ -163,11 +166,11 @@ def rand(
     shape = read_size("rand", sizes, size)
     kind = float_dtype("rand", dtype, out)
     stream = stream_of(generator)
-    return _drawn(
-        shape,
-        lambda shape: made("rand", streams.uniform(stream, shape, kind.np), options, out),
-        out,
-    )
+
+    def uniform(shape: tuple[int, ...]) -> Tensor:
+        return made("rand", streams.uniform(stream, shape, kind.np), options, out)
+
+    return _drawn(shape, uniform, kind, options, out)
 
 
 @public(method=False, out=False)
@@ -197,11 +200,11 @@ def randn(
     shape = read_size("randn", sizes, size)
     kind = float_dtype("randn", dtype, out)
     stream = stream_of(generator)
-    return _drawn(
-        shape,
-        lambda shape: made("randn", _normals_for(out, shape, kind.np, stream), options, out),
-        out,
-    )
+
+    def normal(shape: tuple[int, ...]) -> Tensor:
+        return made("randn", _normals_for(out, shape, kind.np, stream), options, out)
+
+    return _drawn(shape, normal, kind, options, out)
 
 
 @public(method=False, out=False)
@@ -240,7 +243,7 @@ def randint(
     def make(shape: tuple[int, ...]) -> Tensor:
         return made("randint", streams.randint(stream, low, high, shape, kind.np), options, out)
 
-    return _drawn(shape, make, out)
+    return _drawn(shape, make, kind, options, out)
 
 
 def _randint_arguments(
@@ -265,6 +268,8 @@ def _randint_arguments(
 
 
 def _integer(name: str, value: Any, position: int) -> int:
+    if type(value) is bool:
+        raise errors.wrong_argument("randint", name, position, "int", value)
     try:
         return operator.index(value)
     except TypeError:
@@ -294,6 +299,8 @@ def randperm(
         >>> clew.randperm(5)
         tensor([4, 0, 1, 3, 2])
     """
+    if not is_int(n):
+        raise errors.wrong_argument("randperm", "n", 1, "int", n)
     kind = read_dtype("randperm", dtype) or (dtypes.int64 if out is None else out.dtype)
     stream = stream_of(generator)
 
@@ -301,7 +308,7 @@ def randperm(
         rows = [streams.randperm(stream, int(n), kind.np) for _ in range(math.prod(shape[:-1]))]
         return made("randperm", np.reshape(rows, shape), options, out)
 
-    return _drawn((int(n),), make, out)
+    return _drawn((int(n),), make, kind, options, out)
 
 
 def _filled_like(
@@ -317,12 +324,13 @@ def _filled_like(
         fill(array)
         return array
 
-    if not isinstance(input, Tensor) or local.state.intercept is None:
-        array = array_like(function, input, dtype, memory_format)
-        fill(array)
-        return made(function, array, options)
+    if not isinstance(input, Tensor) or local.state.intercept is None or is_meta(input._layout):
+        array = array_like(function, input, dtype, memory_format, options)
+        if array.flags.writeable:
+            fill(array)
+        return made(function, array, options, like=input)
     check_options(function, options)
-    result: Tensor = RANDOM_LIKE(input, make=drawn_like)
+    result: Tensor = RANDOM_LIKE(input, make=drawn_like, function=function)
     if options.get("requires_grad"):
         require_grad(result)
     return result
@@ -330,7 +338,9 @@ def _filled_like(
 
 # The form that interceptors see. What it makes is as large as its input, with its memory order.
 RANDOM_LIKE = Op(
-    "_random_like", lambda self, *, make: make(self), non_differentiable="random numbers"
+    "_random_like",
+    lambda self, *, make, function="": make(self),
+    non_differentiable="random numbers",
 )
 
 
@@ -341,9 +351,17 @@ def refuse_out_in_vmap(out: Any) -> None:
 
 
 def _drawn(
-    shape: tuple[int, ...], make: Callable[[tuple[int, ...]], Tensor], out: Tensor | None
+    shape: tuple[int, ...],
+    make: Callable[[tuple[int, ...]], Tensor],
+    kind: dtypes.dtype,
+    options: Options,
+    out: Tensor | None,
 ) -> Tensor:
+    """Random numbers; none are drawn for the meta device."""
     refuse_out_in_vmap(out)
+    array = without_memory(shape, kind.np, options) if out is None else None
+    if array is not None:
+        return made("rand", array, options)
     result: Tensor = drawn(shape, make, local.state.intercept)
     return result
 

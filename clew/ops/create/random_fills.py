@@ -7,6 +7,7 @@ memory, as PyTorch walks it.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.backend import random as streams
+from clew.core.arguments import typed
 from clew.core.inplace import apply_inplace
 from clew.core.op import Op
 from clew.core.public import methods
@@ -113,6 +115,7 @@ BERNOULLI_ARRAY = Op(
 BERNOULLI_NUMBER = _fill_op("bernoulli_number", _bernoulli_number, "BernoulliBackward2")
 
 
+@functools.partial(typed, first=0)
 def normal_(
     self: Tensor, mean: float = 0, std: float = 1, *, generator: Generator | None = None
 ) -> Tensor:
@@ -133,6 +136,7 @@ def normal_(
     )
 
 
+@functools.partial(typed, first=0)
 def uniform_(
     self: Tensor,
     from_: float = 0,
@@ -168,6 +172,7 @@ def _refuse_keywords(function: str, left: dict[str, Any]) -> None:
         )
 
 
+@functools.partial(typed, first=0)
 def log_normal_(
     self: Tensor, mean: float = 1, std: float = 2, *, generator: Generator | None = None
 ) -> Tensor:
@@ -188,6 +193,7 @@ def log_normal_(
     )
 
 
+@functools.partial(typed, first=0)
 def cauchy_(
     self: Tensor, median: float = 0, sigma: float = 1, *, generator: Generator | None = None
 ) -> Tensor:
@@ -208,6 +214,7 @@ def cauchy_(
     )
 
 
+@functools.partial(typed, first=0)
 def exponential_(self: Tensor, lambd: float = 1, *, generator: Generator | None = None) -> Tensor:
     """Fill with numbers from the exponential distribution.
 
@@ -223,6 +230,7 @@ def exponential_(self: Tensor, lambd: float = 1, *, generator: Generator | None 
     return apply_inplace(EXPONENTIAL, self, lambd=float(lambd), stream=stream_of(generator))
 
 
+@functools.partial(typed, first=0)
 def geometric_(self: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
     """Fill with the number of trials up to the first success: 1, 2, 3, …
 

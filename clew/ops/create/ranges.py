@@ -195,6 +195,8 @@ def range(
         stacklevel=user_stacklevel(),
     )
     kind = float_dtype("range", dtype, out)
+    if kind is dtypes.bool_ or kind.is_complex:
+        raise errors.no_kernel("range_cpu", kind)
     first, last, stride = _real_bounds("range", start, end, step)
     _check_range(first, last, stride)
     count = math.floor((last - first) / stride) + 1
@@ -213,7 +215,7 @@ def _spaced(function: str, start: Any, end: Any, steps: Any, kind: dtypes.dtype)
     steps = int(steps)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative" + errors.at_user_line())
-    if kind not in _COUNTABLE and not kind.is_complex:
+    if steps > 1 and kind not in _COUNTABLE and not kind.is_complex:
         raise _not_implemented(f"{function}_cpu", kind)
     exact = dtypes.float64 if kind.category < dtypes.FLOAT else kind
     wide = np.dtype(np.complex128 if kind.is_complex else np.float64)
@@ -387,7 +389,7 @@ def _check_grid(row: int, col: int) -> None:
             raise RuntimeError(f"{name} must be non-negative, got{value}" + errors.at_user_line())
 
 
-@public(method=False, out=False)
+@public(method=False, out=False, checked=True)
 def tril_indices(
     row: int, col: int, offset: int = 0, *, dtype: Dtype = None, **options: Unpack[Options]
 ) -> Tensor:
@@ -410,7 +412,7 @@ def tril_indices(
     return _triangle("tril_indices", np.zeros(row, np.int64), stop, dtype, options)
 
 
-@public(method=False, out=False)
+@public(method=False, out=False, checked=True)
 def triu_indices(
     row: int, col: int, offset: int = 0, *, dtype: Dtype = None, **options: Unpack[Options]
 ) -> Tensor:
@@ -433,7 +435,7 @@ def triu_indices(
     return _triangle("triu_indices", first, np.full(row, col), dtype, options)
 
 
-@public(method=False, out=False)
+@public(method=False, out=False, checked=True)
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The Vandermonde matrix: columns of powers of the elements of x.
 

@@ -79,7 +79,7 @@ def bernoulli(
     refuse_out_in_vmap(out)
     refuse_history("bernoulli", (input,), {}, out)
     result = BERNOULLI(input, stream=stream_of(generator))
-    return deliver(to_dtype(result, out.dtype), out, "bernoulli")
+    return deliver(to_dtype(result, out.dtype), out, "bernoulli", warns=False)
 
 
 def _normal_around(mean: np.ndarray, *, std: float, stream: Stream) -> np.ndarray:
@@ -149,8 +149,10 @@ def normal(
         tensor([ 0.5684, -1.0845])
     """
     stream = stream_of(generator)
-    if size is not None:
+    if size is not None and _is_number(mean) and _is_number(std):
         return _normal_of_size(float(mean), float(std), size, stream, dtype, options)
+    if size is not None or dtype is not None or options:
+        raise errors.no_overload("normal", (mean, std), "no size or dtype beside a tensor")
     if isinstance(std, Tensor) and (
         std.dtype.is_complex or of_values(lambda values: not (values >= 0).all(), std)
     ):
@@ -174,6 +176,11 @@ def normal(
         f"{type(std).__name__}), but expected a tensor among mean and std, or a size"
         + errors.at_user_line()
     )
+
+
+def _is_number(value: Any) -> bool:
+    """Tensors of one element and without dimensions are numbers where PyTorch asks for numbers."""
+    return not isinstance(value, Tensor) or (not value._array.ndim and not value.requires_grad)
 
 
 def _normal_of_size(
@@ -309,4 +316,4 @@ def multinomial(
     result = MULTINOMIAL(
         input, num_samples=num_samples, replacement=replacement, stream=stream_of(generator)
     )
-    return result if out is None else deliver(result, out, "multinomial")
+    return result if out is None else deliver(result, out, "multinomial", warns=False)

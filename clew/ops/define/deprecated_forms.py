@@ -1,4 +1,4 @@
-"""Calls as PyTorch took them before 1.5: factors by position, in front of what they scale.
+"""Factors of sums: also as tensors, and by position, as PyTorch took them before 1.5.
 
 `x.add_(0.9, g)` is today's `x.add_(g, alpha=0.9)`. Programs of that time are full of such calls,
 and PyTorch still takes them, with a warning.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -16,9 +15,17 @@ import numpy as np
 
 from clew import errors
 from clew.core.tensor import Tensor
-from clew.source import user_stacklevel
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def number(function: str, argument: str, value: Any) -> Any:
+    """A factor as a number: that of a tensor without dimensions or history is read."""
+    if not isinstance(value, Tensor):
+        return value
+    if value._array.ndim or value.requires_grad:
+        raise errors.wrong_argument(function, argument, None, "Number", value)
+    return value.item()
 
 
 def number_first(*factors: str) -> Callable[[F], F]:
@@ -41,6 +48,9 @@ def _accepting(
 
     @functools.wraps(function)
     def accepting(*args: Any, **kwargs: Any) -> Any:
+        for factor in factors:
+            if factor in kwargs:
+                kwargs[factor] = number(name, factor, kwargs[factor])
         if len(args) <= count:
             return function(*args, **kwargs)
         tensors, given = sorted_out(name, args, count, factors)
@@ -62,9 +72,9 @@ def sorted_out(
         )
     given = dict(zip(factors, numbers))
     today = ", ".join(f"{factor}={value}" for factor, value in given.items())
-    warnings.warn(
+    errors.warn_once(
         f"This overload of {name} is deprecated: factors are given by name, after the tensors. "
         f"Write {today} at the end of the call.",
-        stacklevel=user_stacklevel(),
+        about="overloads",
     )
     return tensors, given

@@ -59,6 +59,12 @@ def require_bool(name: str, value: Any) -> None:
         )
 
 
+def refuse_flag(name: str, value: Any) -> None:
+    """Refuse a bool for an integer: Python takes True for 1, PyTorch does not."""
+    if value is True or value is False:
+        raise TypeError(f"argument '{name}' must be int, not bool" + errors.at_user_line())
+
+
 def _integer(dim: Any) -> int:
     if not hasattr(type(dim), "__index__") or isinstance(dim, bool):
         raise errors.not_an_int(dim)
@@ -97,13 +103,19 @@ def shape_argument(
     elif not args:
         raise errors.missing_argument(function, name)
     try:
-        return tuple(map(operator.index, args))
+        shape = tuple(map(operator.index, args))
     except TypeError:
-        wrong = next(each for each in args if not hasattr(type(each), "__index__"))
-        raise TypeError(
-            f"a shape must be a tuple of ints, not of {type(wrong).__name__}"
-            + errors.at_user_line()
-        ) from None
+        wrong = next(each for each in args if not isinstance(each, int))
+    else:
+        # PyTorch looks at the type of the first one only.
+        if not args or type(args[0]) is not bool:
+            return shape
+        wrong = args[0]
+    if function and len(args) == 1:
+        raise errors.wrong_argument(function, name, 1, "tuple of ints", wrong)
+    raise TypeError(
+        f"a shape must be a tuple of ints, not of {type(wrong).__name__}" + errors.at_user_line()
+    )
 
 
 def infer_shape(shape: tuple[int, ...], size: int) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ from clew.backend.layout import (
     memory_format,
     preserve_format,
 )
+from clew.core.meta.memory import dense_strides
 from clew.core.result_layout import (
     Placement,
     empty_as,
@@ -25,6 +26,7 @@ from clew.core.result_layout import (
 )
 from clew.kernels.compiled.copies import copied, copy_into
 from clew.kernels.numpy.arrays import as_new, row_by_row
+from clew.kernels.numpy.strides import is_gapless, restride
 
 # For each channels-last format: its dimensions from outermost to innermost in memory.
 _CHANNELS_LAST = {channels_last: (0, 2, 3, 1), channels_last_3d: (0, 2, 3, 4, 1)}
@@ -59,6 +61,22 @@ def empty_in_format(
     return empty_in_order(shape, _order_of(wanted, len(shape)), dtype)
 
 
+def restrided(
+    array: np.ndarray, wanted: memory_format, like: np.ndarray | None = None
+) -> np.ndarray:
+    """An array without elements that lies in memory in a format, or as another one does."""
+    if wanted is preserve_format and like is not None:
+        order = memory_order(like)
+        if is_gapless(like) and like.size:
+            steps = [stride // like.itemsize * array.itemsize for stride in like.strides]
+            return restride(array, array.shape, tuple(steps))
+    elif wanted is contiguous_format:
+        return array
+    else:
+        order = _order_of(wanted, array.ndim)
+    return restride(array, array.shape, dense_strides(array.shape, order, array.itemsize))
+
+
 def copy_in_format(array: np.ndarray, dtype: np.dtype, wanted: Any = None) -> np.ndarray:
     """A copy in another dtype and memory format."""
     if dtype is array.dtype and wanted in _CHANNELS_LAST:
@@ -86,8 +104,12 @@ def in_memory_as(array: np.ndarray, result: np.ndarray) -> np.ndarray:
 
 
 def as_first(operands: Sequence[Any], result: np.ndarray) -> np.ndarray:
-    """The placement of operations whose result PyTorch makes by `empty_like` of one operand."""
-    return in_memory_as(operands[0], result)
+    """The placement of operations whose result PyTorch makes by `empty_like` of one operand.
+
+    Under vmap, it may be another one alone that has examples.
+    """
+    first = operands[0]
+    return in_memory_as(first, result) if first.shape == result.shape else as_new(result)
 
 
 def in_rows(operands: Sequence[Any], result: np.ndarray) -> np.ndarray:
@@ -105,18 +127,28 @@ def for_kinds(kinds: str, placement: Placement) -> Placement:
     return place
 
 
+def _dims_in_order(wanted: memory_format) -> tuple[int, ...]:
+    """The dimensions in the order in which a format that has channels last goes through them."""
+    if type(wanted) is not memory_format:
+        raise TypeError(
+            f"argument 'memory_format' must be torch.memory_format, not {type(wanted).__name__}"
+            + errors.at_user_line()
+        )
+    return _CHANNELS_LAST[wanted]
+
+
 def is_contiguous_in(array: np.ndarray, wanted: memory_format) -> bool:
     """Whether the array lies in memory in the given format."""
     if wanted is contiguous_format:
         return array.flags.c_contiguous
     if wanted is preserve_format:
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
-    order = _CHANNELS_LAST[wanted]
+    order = _dims_in_order(wanted)
     return array.ndim == len(order) and array.transpose(order).flags.c_contiguous
 
 
 def _order_of(wanted: memory_format, ndim: int) -> tuple[int, ...]:
-    order = _CHANNELS_LAST[wanted]
+    order = _dims_in_order(wanted)
     if ndim != len(order):
         raise RuntimeError(
             f"required rank {len(order)} tensor to use {wanted.name} format" + errors.at_user_line()

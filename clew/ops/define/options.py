@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import warnings
+from collections.abc import Sequence
 from typing import Any, TypedDict
 
 import numpy as np
@@ -13,7 +15,11 @@ from clew.backend import device as devices
 from clew.backend import dtypes
 from clew.backend.layout import layout as layout_type
 from clew.backend.layout import strided
+from clew.core.elementwise import NUMBER
 from clew.core.interception import note_constant
+from clew.core.meta import memory as meta_memory
+from clew.core.meta.classes import made_like
+from clew.core.meta.handlers import is_wrapper
 from clew.core.public import deliver, refuse_history
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.runtime import jit
@@ -36,23 +42,19 @@ _ALL = slice(None)
 # Bytes of a tensor that will hardly be used without compiled code.
 _COMPLEX32 = dtypes.complex32.np
 _LARGE = 1 << 14
-_PYTHON_TYPES: dict[Any, dtypes.dtype] = {
-    float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128,
-}  # fmt: skip
 
 
-def check_options(function: str, options: Any) -> None:
-    """Refuse options that are unknown, or that this build cannot honour."""
+def check_options(function: str, options: Any) -> bool:
+    """Refuse options that are unknown or cannot be honoured; whether they name the meta device."""
     if not options:
-        devices.check_device(None)
-        return
+        return devices.names_meta(None)
     unknown = options.keys() - _KNOWN
     if unknown:
         raise TypeError(
             f"{function}() got an unexpected keyword argument '{min(unknown)}'"
             + errors.at_user_line()
         )
-    devices.check_device(options.get("device"))
+    is_meta = devices.names_meta(options.get("device"))
     wanted = options.get("layout")
     if wanted is not None and wanted is not strided:
         raise RuntimeError(
@@ -61,6 +63,32 @@ def check_options(function: str, options: Any) -> None:
         )
     if options.get("pin_memory"):
         raise cannot_pin()
+    return is_meta
+
+
+def without_memory(
+    shape: Sequence[int], dtype: np.dtype, options: Any, like: Tensor | None = None
+) -> np.ndarray | None:
+    """The array of a tensor that is to be made on the meta device; None for one on the CPU."""
+    wanted = options.get("device") if options else None
+    if wanted is None and like is not None:
+        return meta_memory.empty(shape, dtype) if meta_memory.is_meta(like._layout) else None
+    return meta_memory.empty(shape, dtype) if devices.names_meta(wanted) else None
+
+
+# Makes a tensor of zeros in a layout that is not strided; `clew.ops.sparse_methods` says how.
+MAKE_UNSTRIDED: list[Any] = []
+
+
+def unstrided(shape: tuple[int, ...], dtype: dtypes.dtype, options: Options) -> Tensor | None:
+    """The tensor of zeros that a `layout` other than strided asks for; None without one."""
+    wanted = options.get("layout")
+    if wanted is None or wanted is strided:
+        return None
+    result: Tensor = MAKE_UNSTRIDED[0](wanted, shape, dtype.np)
+    if options.get("requires_grad"):
+        require_grad(result)
+    return result
 
 
 def cannot_pin() -> RuntimeError:
@@ -74,7 +102,7 @@ def read_dtype(function: str, dtype: Any) -> dtypes.dtype | None:
     """A dtype argument; Python's own types stand for their widest dtype."""
     if dtype is None or isinstance(dtype, dtypes.dtype):
         return dtype
-    found = _PYTHON_TYPES.get(dtype) if isinstance(dtype, type) else None
+    found = dtypes.PYTHON_TYPES.get(dtype) if isinstance(dtype, type) else None
     if found is None:
         raise TypeError(
             f"{function}(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}"
@@ -110,6 +138,10 @@ def checked_size(function: str, sizes: Any, is_listed: bool = True) -> tuple[int
     try:
         shape = tuple(map(operator.index, sizes))
     except TypeError:
+        is_read = False
+    else:
+        is_read = not sizes or type(sizes[0]) is not bool
+    if not is_read:
         shape = tuple(
             _read_extent(function, position, n, is_listed) for position, n in enumerate(sizes)
         )
@@ -128,22 +160,22 @@ def checked_size(function: str, sizes: Any, is_listed: bool = True) -> tuple[int
 
 
 def _read_extent(function: str, position: int, n: Any, is_listed: bool) -> int:
-    try:
-        return operator.index(n)
-    except TypeError:
-        kind = type(n).__name__
-        words = " (position 1) must be tuple of ints, "
-        if position:
-            words = (
-                f' failed to unpack the object at pos {position + 1} with error "type must be '
-                f'tuple of ints,but got {kind}"'
-            )
-        elif is_listed:
-            words += f"but found element of type {kind} at pos 0"
-        else:
-            words += f"not {kind}"
-        text = f"{function}(): argument 'size'{words}"
-        raise TypeError(text + errors.at_user_line()) from None
+    # PyTorch looks at the type of the first one only: a bool after it is a number.
+    if position or type(n) is not bool:
+        with contextlib.suppress(TypeError):
+            return operator.index(n)
+    kind = type(n).__name__
+    words = " (position 1) must be tuple of ints, "
+    if position:
+        words = (
+            f' failed to unpack the object at pos {position + 1} with error "type must be '
+            f'tuple of ints,but got {kind}"'
+        )
+    elif is_listed:
+        words += f"but found element of type {kind} at pos 0"
+    else:
+        words += f"not {kind}"
+    raise TypeError(f"{function}(): argument 'size'{words}" + errors.at_user_line())
 
 
 def made(
@@ -157,14 +189,23 @@ def made(
 
     Inside vmap, what is made `like` a tensor has examples of its own where that one has.
     """
-    check_options(function, options)
+    is_meta = check_options(function, options)
+    if like is not None and type(like) is not Tensor and is_wrapper(like):
+        is_sized = function.startswith("new_")
+        args = (list(array.shape),) if is_sized else ()
+        wrapper: Tensor = made_like(function, like, args, dict(options))
+        return wrapper
+    if like is not None and (not options or options.get("device") is None):
+        is_meta = meta_memory.is_meta(like._layout)
+    if is_meta and out is None and not meta_memory.is_meta(array):
+        array = meta_memory.like(array)
     if array.dtype is _COMPLEX32:
         errors.warn_of_complex32()
-    if array.nbytes >= _LARGE:
+    if array.nbytes >= _LARGE and not is_meta:
         # Kernels will be needed. From now on arrays begin with a line of the cache.
         jit.machine()
     if out is not None:
-        refuse_history(f"aten::{function}", (), {}, out)
+        refuse_history(function, (), {}, out, differentiable=None)
         result = wrap(array)
         if result.dtype is not out.dtype:
             raise RuntimeError(
@@ -177,11 +218,12 @@ def made(
         return out
     result = wrap(array)
     if like is not None and like._is_lifted:
-        result = like.alike(result)
+        result = like.alike(note_constant(result))  # outside of vmap, as it is copied there
     if options and options.get("requires_grad") not in (None, False):
         require_bool("requires_grad", options["requires_grad"])
         require_grad(result)
-    note_constant(result)
+    if not result._is_lifted:
+        note_constant(result)
     observer = active.observer
     if observer is not None:
         observer.tensor_made(result)
@@ -243,3 +285,13 @@ def _checked_integer(value: Any, dtype: dtypes.dtype) -> int:
 
 def overflow(dtype: dtypes.dtype) -> RuntimeError:
     return errors.scalar_overflow(dtype.name)
+
+
+def require_number(function: str, value: Any) -> None:
+    """A number, or a tensor that holds one and needs no gradient."""
+    if isinstance(value, Tensor):
+        is_number = not value.ndim and not value.requires_grad
+    else:
+        is_number = isinstance(value, NUMBER)
+    if not is_number:
+        raise errors.wrong_argument(function, "fill_value", 2, "Number", value)

@@ -13,7 +13,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.inplace import check_overlap, repeats_memory
+from clew.core.inplace import check_overlap, may_share, repeats_memory
 from clew.core.public import Accept
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.numpy.strides import resized
@@ -55,6 +55,10 @@ def scan_words(want: dtypes.dtype, have: dtypes.dtype) -> str:
 
 def found_scalar_type(want: dtypes.dtype, have: dtypes.dtype) -> str:
     return f"expected scalar type {want.scalar_name} but found {have.scalar_name}"
+
+
+def found_dtype(want: dtypes.dtype, have: dtypes.dtype) -> str:
+    return f"Found dtype {have.scalar_name} but expected {want.scalar_name}"
 
 
 def vecdot_words(want: dtypes.dtype, have: dtypes.dtype) -> str:
@@ -153,8 +157,11 @@ def require_dtype(want: dtypes.dtype, out: Tensor, words: Words = expected_dtype
 
 def keep_apart(tensors: list[Tensor], out: Tensor) -> None:
     """`out` must share no memory with any of the tensors."""
-    if any(each is out or np.may_share_memory(each._array, out._array) for each in tensors):
-        raise errors.partial_overlap()
+    for each in tensors:
+        if each is out or (
+            may_share(each._storage, out._storage) and np.may_share_memory(each._array, out._array)
+        ):
+            raise errors.partial_overlap()
 
 
 def input_dtype(words: Words = expected_dtype, may_alias: bool = False) -> Any:
@@ -317,6 +324,7 @@ def of_result_dtype(*words: Words) -> Accept:
 
 
 exact = of_result_dtype(expected_dtype)
+same_dtype = of_result_dtype(found_dtype)
 median_pair = of_result_dtype(median_words, median_index_words)
 kthvalue_pair = of_result_dtype(kthvalue_words, kthvalue_index_words)
 mode_pair = of_result_dtype(mode_words("values"), mode_words("indices"))

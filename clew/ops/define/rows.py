@@ -20,6 +20,7 @@ from clew.core.elementwise import (
     Elementwise,
     binary,
     operands,
+    rounded_numbers,
     unary,
 )
 from clew.core.inplace import apply_inplace, check_overlap, refuse_leaf
@@ -27,7 +28,8 @@ from clew.core.op import Formula, camel
 from clew.core.overrides import unseen
 from clew.core.public import FUNCTIONS, deliver, methods, out_doc, refuse_history
 from clew.core.result_layout import Placement, laid_out
-from clew.core.tensor import Tensor, wrap
+from clew.core.state import local
+from clew.core.tensor import Tensor
 
 __all__ = ["BOOL", "FLOAT", "REAL", "SAME", "Row", "binary_row", "unary_row"]
 
@@ -38,6 +40,9 @@ INEXACT = "hfc"
 FLOATS = "hf"
 INTEGERS = "bi"
 _WORDS = {"b": "bools", "i": "integers", "f": "floats", "c": "complex numbers"}
+
+# NumPy's functions give the dtypes that PyTorch's do for two of these.
+_PLAIN = {"b": np.dtype(np.bool_), "i": np.dtype(np.int64)}
 
 # The rows that give numbers of complex32; PyTorch has few.
 _OF_COMPLEX32 = frozenset(
@@ -101,9 +106,32 @@ class Row(Elementwise):
         self.torch_kernel = torch_kernel or f"{self.name}{library}_cpu"
         self.refusals = refusals or {}
         self.exact_numbers, self.takes_halves = exact_numbers, takes_halves
+        self.takes_floats = "f" in takes
+        own = type(self)
+        if (
+            isinstance(forward, np.ufunc)
+            and rule in (SAME, BOOL)
+            and own.compute is Elementwise.compute
+            and own.result_dtype is Row.result_dtype
+            and own.prepared is Row.prepared
+        ):
+            self.taken_plainly = frozenset(_PLAIN[letter] for letter in takes if letter in _PLAIN)
 
     def prepared(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        return inputs if len(inputs) == 1 or self.exact_numbers else rounded_numbers(inputs)
+        if len(inputs) == 1:
+            return inputs
+        if not self.exact_numbers:
+            return rounded_numbers(inputs)
+        first, second = inputs[0], inputs[1]
+        if (
+            isinstance(first, Tensor)
+            and not first._array.ndim
+            and isinstance(second, Tensor)
+            and second._array.dtype in dtypes.LOW_PRECISION
+        ):
+            # Only the second operand of PyTorch's kernels is taken as it is.
+            return (rounded_numbers(inputs)[0], *inputs[1:])
+        return inputs
 
     def result_dtype(self, inputs: tuple[Any, ...]) -> tuple[dtypes.dtype, dtypes.dtype]:
         compute, result = super().result_dtype(inputs)
@@ -136,35 +164,6 @@ class NativeRow(Row):
     def result_dtype(self, inputs: tuple[Any, ...]) -> tuple[dtypes.dtype, dtypes.dtype]:
         _, result = super().result_dtype(inputs)
         return result, result
-
-
-def rounded_numbers(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Beside half-precision tensors, numbers and 0-dim tensors are first rounded to their type."""
-    for value in inputs:
-        if isinstance(value, Tensor) and value._array.dtype in dtypes.LOW_PRECISION:
-            half = value._array.dtype
-            break
-    else:
-        return inputs
-    promotion = dtypes.Promotion()
-    for value in inputs:
-        if isinstance(value, Tensor):
-            promotion.add_array(value._array)
-        elif value is not None:
-            promotion.add_number(value)
-    if promotion.result().np is not half:
-        return inputs
-    return tuple(_rounded(value, half) for value in inputs)
-
-
-def _rounded(value: Any, half: np.dtype) -> Any:
-    if isinstance(value, Tensor):
-        array = value._array
-        is_fine = array.ndim or array.dtype is half or array.dtype.kind == "b"
-        return value if is_fine else wrap(array.astype(half))
-    if value is None or isinstance(value, bool):
-        return value
-    return float(np.asarray(value).astype(half))
 
 
 def unary_row(
@@ -206,7 +205,7 @@ def unary_row(
         node=node, bare=bare, kinks=kinks, non_differentiable=non_differentiable,
         placement=placement,
     )  # fmt: skip
-    # Operations that refuse floats have no short path: their checks are in `op` itself.
+    # What has no short path has its checks in `op` itself.
     implementation = unary(op) if "f" in takes else _named(lambda input: op(input), name)
     implementation.__doc__ = _row_doc(op, doc, example)
     if function:
@@ -325,8 +324,9 @@ def binary_row(
 def binary_function(op: Row, numbers: bool = True) -> Callable[[Any, Any], Tensor]:
     """The function of a binary row, with the short path where floats are taken."""
     # Operations that refuse floats have no short path: their checks are in `op` itself.
-    implementation = binary(op) if "f" in op.takes else op
-    if "f" in op.takes and numbers:
+    has_short_path = op.takes_floats or bool(op.taken_plainly)
+    implementation = binary(op) if has_short_path else op
+    if has_short_path and numbers:
         return implementation
 
     def function(input: Any, other: Any) -> Tensor:
@@ -380,6 +380,25 @@ def require_tensors(name: str, **values: Any) -> None:
             raise errors.wrong_argument(name, argument, position + 1, "Tensor", value)
 
 
+def refuse_gradient(name: str, **values: Any) -> None:
+    """Refuse tensors that require grad where PyTorch has no derivative; `name` is its kernel's."""
+    for argument, value in values.items():
+        if isinstance(value, Tensor) and value.requires_grad and local.state.grad_enabled:
+            raise RuntimeError(
+                f"The function '{name}' is not differentiable with respect to argument "
+                f"'{argument}'. This input cannot have requires_grad True." + errors.at_user_line()
+            )
+
+
+def refuse_complex_history(name: str, *inputs: Tensor) -> None:
+    """Complex numbers have no order; those that pass as they are still have no derivative."""
+    if local.state.grad_enabled and any(input.requires_grad for input in inputs):
+        raise RuntimeError(
+            f"{name} does not support automatic differentiation for outputs with complex dtype."
+            + errors.at_user_line()
+        )
+
+
 # What PyTorch says of an `out=` whose dtype must be exactly that of the result.
 SAME_OUT = "Found dtype {found} but expected {expected}"
 BOOL_OUT = "{name} does not support non-boolean outputs."
@@ -388,14 +407,16 @@ BOOL_OUT = "{name} does not support non-boolean outputs."
 def out_form(
     implementation: Callable[..., Any],
     text: str = "",
-    differentiable: bool = True,
+    differentiable: bool | None = True,
     elementwise: bool = True,
+    warns: bool = True,
 ) -> Callable[..., Any]:
     """The same function with an `out=` argument.
 
     With a `text`, the dtype of `out` must be that of the result. Functions that are not
-    differentiable themselves do not mind inputs with history: what there is goes to `out`. For
-    those that are `elementwise`, `out` must not share a part of an input's memory.
+    differentiable themselves (False, or None where `out` may have no history) do not mind inputs
+    with history: what there is goes to `out`. For those that are `elementwise`, `out` must not
+    share a part of an input's memory. `warns`: of an `out` that gets another shape.
     """
 
     @functools.wraps(implementation)
@@ -412,8 +433,7 @@ def out_form(
                 explain(implementation, args, kwargs, error)
                 raise
         kwargs = by_torch_names(implementation, kwargs) or kwargs
-        if differentiable:
-            refuse_history(implementation.__name__, args, kwargs, out)
+        refuse_history(implementation.__name__, args, kwargs, out, differentiable)
         if elementwise:
             check_overlap((out, *args, *kwargs.values()))
         result = without_autocast(implementation, *args, **kwargs)
@@ -426,7 +446,7 @@ def out_form(
                 "c_expected": result.dtype.c_name,
             }
             raise RuntimeError(text.format(**words) + errors.at_user_line())
-        deliver(result, out, implementation.__name__)
+        deliver(result, out, implementation.__name__, warns)
         if result.requires_grad:
             out.copy_(result)
         return out

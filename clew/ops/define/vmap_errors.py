@@ -147,6 +147,13 @@ _ARITHMETIC = frozenset({"add", "copy", "div", "masked_fill", "mul", "sub"})
 def captured_write(op: Any) -> RuntimeError:
     """`op`: an operation, or the name of one."""
     name = (op if isinstance(op, str) else op.name).rstrip("_").removesuffix("_tensor")
+    if name == "_running_average":
+        return RuntimeError(
+            "Batch norm got a batched tensor as input while the running_mean or running_var, which "
+            "will be updated in place, were not batched.\n  Each example would need statistics of "
+            "its own: `clew.func.replace_all_batch_norm_modules_` makes modules go without them."
+            + errors.at_user_line()
+        )
     if name in _ARITHMETIC or name.startswith("_"):
         what = "inplace arithmetic"
     elif name == "bernoulli":

@@ -50,7 +50,7 @@ def check_bounds(index: np.ndarray, dim: int, n: int, kind: type[Exception] = Ru
 def _gathered(self: np.ndarray, index: np.ndarray, *, dim: int) -> np.ndarray:
     if not index.size:
         return np.empty(index.shape, self.dtype)
-    source, places = _at_least_1d(self, index)
+    source, places = (self, index) if self.ndim and index.ndim else _at_least_1d(self, index)
     check_bounds(places, dim, source.shape[dim])
     few = kernels.scatter.take_few(source, places) if dim == source.ndim - 1 else None
     if few is not None:
@@ -123,17 +123,19 @@ GATHER = Op(
     _gathered,
     grads={
         # Of the input only the shape is needed, but PyTorch saves it, and notices writes to it.
-        "self": lambda g, self, index, dim: GATHER_BACKWARD(
-            g, index, dim=dim, input_sizes=self._array.shape
+        "self": lambda g, self, index, dim: GATHER_BACKWARD.over(
+            g, index, dim=dim, input_sizes=(self if type(g) is np.ndarray else self._array).shape
         )
     },
     linear=True,
+    bare=True,
 )
 GATHER_BACKWARD: Op = Op(
     "gather_backward",
     _ungathered,
-    grads={"grad_output": lambda g, index, dim: g.gather(dim, index)},
+    grads={"grad_output": lambda g, index, dim: GATHER.over(g, index, dim=dim)},
     linear=True,
+    bare=True,
     node="ScatterAddBackward0",
 )
 SCATTER = WritingOp(
@@ -195,10 +197,13 @@ SCATTER_REDUCE = Op(
 # -- public functions ----------------------------------------------------------------------
 
 
+_INDEX_DTYPES = frozenset({np.dtype(np.int64), np.dtype(np.int32)})
+
+
 def _check_index(name: str, input: Tensor, index: Tensor, dim: int) -> int:
     ndim = input._array.ndim
     dim = wrap_dim(dim, ndim)
-    if index._array.size and index._array.dtype not in (np.int64, np.int32):
+    if index._array.size and index._array.dtype not in _INDEX_DTYPES:
         raise RuntimeError(
             f"{name}(): Expected dtype int32/int64 for index" + errors.at_user_line()
         )
@@ -233,7 +238,8 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
                 [0.5000]])
     """
     dim = _check_index("gather", input, index, dim)
-    if not index._array.size:
+    reach, shape = index._array.shape, input._array.shape
+    if not index._array.size or (dim == len(shape) - 1 and reach[:-1] == shape[:-1]):
         return GATHER(input, index, dim=dim)
     for i, (n, limit) in enumerate(zip(_sizes(index), _sizes(input), strict=True)):
         if i != dim and n > limit:
@@ -246,6 +252,12 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     return GATHER(input, index, dim=dim)
 
 
+def _is_larger(index: Tensor, dim: int, self: Tensor, src: Tensor) -> bool:
+    sizes = enumerate(zip(_sizes(index), _sizes(self), strict=True))
+    beyond_source = any(n > m for n, m in zip(_sizes(index), _sizes(src), strict=False))
+    return beyond_source or any(i != dim and n > own for i, (n, own) in sizes)
+
+
 def _check_scatter(self: Tensor, dim: int, index: Tensor, src: Tensor) -> int:
     dim = _check_index("scatter", self, index, dim)
     if src._array.dtype is not self._array.dtype:
@@ -255,12 +267,14 @@ def _check_scatter(self: Tensor, dim: int, index: Tensor, src: Tensor) -> int:
     if not index._array.size:
         return dim
     if max(src._array.ndim, 1) != max(index._array.ndim, 1):
+        missing = src._array.ndim
+        if 0 < missing < index._array.ndim and not _is_larger(index, dim, self, src):
+            wrap_dim(missing, missing)  # said first where it has fewer and the others are enough
         raise RuntimeError(
             "Index tensor must have the same number of dimensions as src tensor"
             + errors.at_user_line()
         )
-    sizes = zip(_sizes(index), _sizes(self), _sizes(src), strict=True)
-    if any((i != dim and n > own) or n > other for i, (n, own, other) in enumerate(sizes)):
+    if _is_larger(index, dim, self, src):
         raise RuntimeError(
             f"Expected index {errors.shape_list(index._array.shape)} to be no larger than self "
             f"{errors.shape_list(self._array.shape)} apart from dimension {dim} and to be no "

@@ -19,11 +19,13 @@ from clew.backend import dtypes
 from clew.core.elementwise import NUMBER
 from clew.core.inplace import apply_inplace, refuse_leaf
 from clew.core.interception import note_constant, note_read
+from clew.core.meta.device import refuse_read
 from clew.core.public import methods
 from clew.core.tensor import Tensor, wrap
 from clew.ops.index.index_put import (
     ALL,
     apart,
+    check_dtypes,
     check_put_dtype,
     index_op,
     index_put_op,
@@ -39,7 +41,7 @@ from clew.ops.tensor.copying import copy_, fill_, scalar_as
 from clew.source import user_stacklevel
 
 Shape = tuple[int, ...]
-INDEX_DTYPES = frozenset(np.dtype(name) for name in ("int64", "int32", "uint8", "bool"))
+_INT64 = np.dtype(np.int64)
 
 
 # -- reading the index ---------------------------------------------------------------------
@@ -98,6 +100,13 @@ def _as_tuple(index: Any) -> tuple[Any, ...]:
     if isinstance(index, tuple):
         return index
     if isinstance(index, list) and _is_tuple_like(index):
+        warnings.warn(
+            "Using a non-tuple sequence for multidimensional indexing is deprecated and will be "
+            "changed in pytorch 2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will "
+            "be interpreted as tensor index, x[torch.tensor(seq)], which will result either in an "
+            "error or a different result",
+            stacklevel=user_stacklevel(),
+        )
         return tuple(index)
     return (index,)
 
@@ -123,11 +132,12 @@ def _dims_taken(index: Any) -> int:
     return 1
 
 
-def _apply_basic(self: Tensor, index: tuple[Any, ...]) -> tuple[Tensor, list[Tensor | None]]:
+def _apply_basic(self: Tensor, given: Any) -> tuple[Tensor, list[Tensor | None]]:
     """Apply what gives views; the rest comes back as one entry per dimension."""
+    index = _as_tuple(given)
     taken = sum(map(_dims_taken, index))
     ndim = self._array.ndim
-    if taken > ndim and not ndim and len(index) == 1:
+    if taken > ndim and not ndim and not isinstance(given, tuple) and len(index) == 1:
         raise _no_dimension(index[0])
     if taken > ndim:
         raise IndexError(f"too many indices for tensor of dimension {ndim}" + errors.at_user_line())
@@ -191,6 +201,8 @@ def _apply_tensor(
         current = UNSQUEEZE(current, dim=dim)
         _record(advanced, dim, wrap(np.zeros(int(bool(array)), np.int64)))
         return current, dim + 1
+    if is_mask:
+        refuse_read(index, "nonzero")
     if array.dtype == np.uint8:
         warnings.warn(
             "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool "
@@ -208,15 +220,6 @@ def _record(advanced: list[Tensor | None], dim: int, index: Tensor) -> None:
     advanced.append(index)
 
 
-def _check_dtypes(advanced: list[Tensor | None]) -> None:
-    for index in advanced:
-        if index is not None and index._array.dtype not in INDEX_DTYPES:
-            raise IndexError(
-                "tensors used as indices must be long, int, byte or bool tensors"
-                + errors.at_user_line()
-            )
-
-
 # -- the methods ---------------------------------------------------------------------------
 
 
@@ -227,12 +230,26 @@ def getitem(self: Tensor, index: Any) -> Tensor:
     part = _plain_part(self, index)
     if part is not None:
         return ALIAS(self) if part is self else part
-    current, advanced = _apply_basic(self, _as_tuple(index))
+    places = _plain_places(self, index)
+    if places is not None:
+        return index_op(len(places))(self, *places, pattern=(True,) * len(places))
+    current, advanced = _apply_basic(self, index)
     if not advanced:
         return ALIAS(self) if current is self else current
-    _check_dtypes(advanced)
+    check_dtypes(advanced)
     tensors, pattern = split_indices(advanced)
     return index_op(len(tensors))(current, *tensors, pattern=pattern)
+
+
+def _plain_places(self: Tensor, index: Any) -> tuple[Tensor, ...] | None:
+    """The short path for `x[i]` and `x[i, j]`, where all are vectors and the like of int64."""
+    given = index if type(index) is tuple else (index,)
+    if not given or len(given) > self._array.ndim:
+        return None
+    for each in given:
+        if type(each) is not Tensor or each._array.dtype is not _INT64 or not each._array.ndim:
+            return None
+    return given
 
 
 def _plain_part(self: Tensor, index: Any, to_set: bool = False) -> Tensor | None:
@@ -278,12 +295,20 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
             f"can't assign a {type(value).__name__} to a torch.{self.dtype.scalar_name}Tensor"
             + errors.at_user_line()
         )
-    if index is False:
-        return
     if not isinstance(value, Tensor):
         value = note_constant(wrap(scalar_as(value, self._array.dtype)))
+    if index is False:
+        return
     part = _plain_part(self, None if index is True else index, to_set=True)
-    current, advanced = _apply_basic(self, _as_tuple(index)) if part is None else (part, [])
+    advanced: list[Tensor | None] = []
+    if part is not None:
+        current = part
+    else:
+        places = _plain_places(self, index)
+        if places is not None:
+            current, advanced = self, list(places)
+        else:
+            current, advanced = _apply_basic(self, index)
     if advanced:
         if value is self and any(isinstance(each, slice) for each in _as_tuple(index)):
             # A slice makes another tensor, also of everything.
@@ -301,7 +326,7 @@ def _set_advanced(current: Tensor, advanced: list[Tensor | None], value: Tensor)
     refuse_bytes(current, advanced, value)
     value = _without_leading_ones(value)
     value = apart(current, advanced, value)
-    _check_dtypes(advanced)
+    check_dtypes(advanced)
     if value._array.dtype is not current._array.dtype:
         # What is wrong with the shapes is said first.
         bare = current.detach(), value.detach().to(current.dtype)
@@ -341,8 +366,8 @@ def _iterate(self: Tensor) -> Iterator[Tensor]:
 
 def _contains(self: Tensor, element: Any) -> bool:
     if isinstance(element, (Tensor, *NUMBER)):
-        other = element._array if isinstance(element, Tensor) else element
-        return bool((self._array == other).any())
+        equal: Any = element == self
+        return bool(equal.any())
     raise RuntimeError(
         f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
         + errors.at_user_line()

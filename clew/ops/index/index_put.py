@@ -18,20 +18,19 @@ from clew.backend import dtypes
 from clew.core.inplace import apply_inplace, keep_apart, refuse_leaf
 from clew.core.op import Op
 from clew.core.public import public
-from clew.core.result_layout import in_common_order
+from clew.core.result_layout import visiting_order
 from clew.core.tensor import Tensor, wrap
 from clew.kernels import numpy as kernels
-from clew.kernels.numpy.arrays import as_new
-from clew.kernels.numpy.strides import is_gapless, view_strides
+from clew.kernels.numpy.strides import is_gapless
+from clew.ops.index.walking import Pattern, Shape, as_walked, in_memory
 from clew.ops.index.writing import WritingOp
 from clew.ops.shape.slicing import formula
 from clew.ops.tensor.copying import fitting
 from clew.source import user_stacklevel
 
-Shape = tuple[int, ...]
-Pattern = tuple[bool, ...]
 ALL = slice(None)
 _BYTES = np.dtype(np.uint8)
+INDEX_DTYPES = frozenset(np.dtype(name) for name in ("int64", "int32", "uint8", "bool"))
 
 
 def _key(indices: Sequence[np.ndarray], pattern: Pattern) -> tuple[Any, ...]:
@@ -48,7 +47,7 @@ def _indexed(self: np.ndarray, *indices: np.ndarray, pattern: Pattern) -> np.nda
         else:
             _check_empty_masks(self, indices, pattern)
             result = self[_key(indices, pattern)]
-        return _in_memory(self, indices, pattern, result) if result.ndim > 1 else result
+        return in_memory(self, indices, pattern, result) if result.ndim > 1 else result
     except IndexError:
         empty = _nothing_at(self, indices, pattern)
         if empty is None:
@@ -68,42 +67,8 @@ def _nothing_at(
     self: np.ndarray, indices: Sequence[np.ndarray], pattern: Pattern
 ) -> np.ndarray | None:
     """The empty result of indices that are outside: PyTorch looks only where it reads."""
-    return None if self.size else _selected(self, indices, pattern)
-
-
-def _in_memory(
-    self: np.ndarray, indices: Sequence[np.ndarray], pattern: Pattern, result: np.ndarray
-) -> np.ndarray:
-    """A result laid out as PyTorch does: in the order that the strides of what it reads tell."""
-    in_order = self.flags.c_contiguous and 1 not in result.shape
-    if not result.size or (in_order and all([each.flags.c_contiguous for each in indices])):
-        return as_new(result)
-    taken: list[bool] = []
-    places: list[np.ndarray] = []
-    given = iter(indices)
-    for indexed in pattern:
-        index = next(given) if indexed else None
-        if index is not None and index.dtype.kind == "b":
-            places += index.nonzero()
-            taken += [True] * index.ndim
-        else:
-            places += [] if index is None else [index]
-            taken.append(indexed)
-    taken += [False] * (self.ndim - len(taken))
-    shape = np.broadcast_shapes(*[each.shape for each in places])
-    first, count = taken.index(True), len(places)
-    # Indices that are not next to each other put their dimensions in front.
-    at = first if all(taken[first : first + count]) else 0
-    own = [stride for stride, gone in zip(self.strides, taken, strict=True) if not gone]
-    of_self = [*own[:at], *[0] * len(shape), *own[at:]]
-    # PyTorch reads an index as if it had dimensions of size 1 for those that it does not select.
-    spread = (*[1] * at, *shape, *[1] * (len(own) - at))
-    read = []
-    for each in places:
-        strides = view_strides(shape, np.broadcast_to(each, shape).strides, spread)
-        sizes = zip(spread, result.shape, strides, strict=True)
-        read.append([0 if n == 1 != wanted else stride for n, wanted, stride in sizes])
-    return in_common_order([of_self, *read], result)
+    selected = _selected(self, indices, pattern)
+    return None if selected is None or selected.size else selected
 
 
 def _index_put(
@@ -130,6 +95,46 @@ def _index_put(
         raise _value_mismatch(selected.shape, values.shape) from None
 
 
+class _Put(WritingOp):
+    """Writing at indices. PyTorch writes until it comes to one that is out of range."""
+
+    def write_first_part(
+        self, target: np.ndarray, inputs: tuple[Any, ...], params: dict[str, Any]
+    ) -> None:
+        values, *indices = (each._array for each in inputs[1:])
+        pattern = params["pattern"]
+        chosen = _selected(target, indices, pattern)
+        if chosen is None or not chosen.size or not _fits(values.shape, chosen.shape):
+            return
+        places, at, strides = as_walked(target, indices, pattern, chosen.shape)
+        values = np.broadcast_to(values, chosen.shape)
+        order = visiting_order([strides[0], values.strides, *strides[1:]], chosen.shape)
+        inside, wrong = [], np.zeros((), np.bool_)
+        for index, n in zip(places, target.shape, strict=True):
+            if index is not None:
+                is_wrong = (index < -n) | (index >= n)
+                inside.append(np.where(is_wrong, 0, index))
+                wrong = wrong | is_wrong
+        wrong = wrong.reshape(*wrong.shape, *[1] * (chosen.ndim - at - wrong.ndim))
+        wrong = np.broadcast_to(wrong, chosen.shape).transpose(order)
+        count = int(np.argmax(wrong))
+        key = tuple(ALL if each is None else inside.pop(0) for each in places)
+        numbers = np.arange(target.size).reshape(target.shape)[key].transpose(order).ravel()
+        where = np.unravel_index(numbers[:count], target.shape)
+        written = values.transpose(order).ravel()[:count]
+        if params["accumulate"]:
+            np.add.at(target, where, written)
+        else:
+            target[where] = written
+
+
+def _fits(shape: Shape, wanted: Shape) -> bool:
+    try:
+        return np.broadcast_shapes(shape, wanted) == wanted
+    except ValueError:
+        return False
+
+
 def _selected(
     self: np.ndarray, indices: Sequence[np.ndarray], pattern: Pattern
 ) -> np.ndarray | None:
@@ -151,11 +156,7 @@ def _check_empty_values(
     selected = _selected(self, indices, pattern)
     if selected is None:
         return
-    try:
-        fits = np.broadcast_shapes(selected.shape, values.shape) == selected.shape
-    except ValueError:
-        fits = False
-    if not fits:
+    if not _fits(values.shape, selected.shape):
         raise _value_mismatch(selected.shape, values.shape)
 
 
@@ -176,12 +177,12 @@ def index_op(count: int) -> Op:
     names = _names(count)
 
     @formula("self_shape", "pattern", *names)
-    def gradient(g: Tensor, shape: Shape, pattern: Pattern, *indices: Tensor) -> Tensor:
-        return index_backward_op(count)(g, *indices, input_sizes=shape, pattern=pattern)
+    def gradient(g: Any, shape: Shape, pattern: Pattern, *indices: Any) -> Any:
+        return index_backward_op(count).over(g, *indices, input_sizes=shape, pattern=pattern)
 
     return Op(
         "index" if count == 1 else f"index_{count}", _indexed, inputs=("self", *names),
-        grads={"self": gradient}, linear=True, node="IndexBackward0",
+        bare=True, grads={"self": gradient}, linear=True, node="IndexBackward0",
     )  # fmt: skip
 
 
@@ -232,7 +233,7 @@ def index_put_op(count: int) -> Op:
     def of_values(g: Tensor, pattern: Pattern, *indices: Tensor) -> Tensor:
         return index_op(count)(g, *indices, pattern=pattern)
 
-    return WritingOp(
+    return _Put(
         "index_put" if count == 1 else f"index_put_{count}", _index_put, keeps_layout=True,
         # Not that its elements are equal: PyTorch lets it write to memory that overlaps.
         uniform=True,
@@ -358,10 +359,29 @@ def refuse_bytes(target: Tensor, advanced: Sequence[Tensor | None], value: Tenso
             )
 
 
+def check_dtypes(advanced: Sequence[Tensor | None]) -> None:
+    for index in advanced:
+        if index is not None and index._array.dtype not in INDEX_DTYPES:
+            raise IndexError(
+                "tensors used as indices must be long, int, byte or bool tensors"
+                + errors.at_user_line()
+            )
+
+
 def _put_arguments(
-    self: Tensor, indices: Any, values: Tensor
+    name: str, self: Tensor, indices: Any, values: Any
 ) -> tuple[list[Tensor], Pattern, Tensor]:
-    if not len(indices):
+    if not isinstance(indices, tuple | list):
+        raise errors.wrong_argument(name, "indices", 1, "tuple of Tensors", indices)
+    if not isinstance(values, Tensor):
+        raise errors.wrong_argument(name, "values", 2, "Tensor", values)
+    for position, each in enumerate(indices):
+        if each is not None and not isinstance(each, Tensor):
+            raise TypeError(
+                f"expected Tensor as element {position} in argument 1, but got "
+                f"{type(each).__name__}" + errors.at_user_line()
+            )
+    if not indices:
         raise RuntimeError(
             "index_put: there must be an index: to write all elements, use copy_"
             + errors.at_user_line()
@@ -407,9 +427,10 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
         tensor([[0., 0., 5.],
                 [7., 0., 0.]])
     """
-    tensors, pattern, values = _put_arguments(input, indices, values)
+    tensors, pattern, values = _put_arguments("index_put", input, indices, values)
     if not accumulate:
         refuse_bytes(input, indices, values)
+    check_dtypes(indices)
     op = index_put_op(len(tensors))
     return op(input, values, *tensors, pattern=pattern, accumulate=accumulate)
 
@@ -424,12 +445,13 @@ def index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
         accumulate: add instead, and add several times where an index repeats
     """
     refuse_leaf(self, "index_put_")
-    tensors, pattern, values = _put_arguments(self, indices, values)
+    tensors, pattern, values = _put_arguments("index_put_", self, indices, values)
     if not accumulate:
         refuse_bytes(self, indices, values)
         values = apart(self, indices, values)
     else:
         keep_apart(self, values, *tensors)
+    check_dtypes(indices)
     return apply_inplace(
         index_put_op(len(tensors)), self, values, *tensors, pattern=pattern, accumulate=accumulate
     )

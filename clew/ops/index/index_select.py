@@ -15,9 +15,11 @@ from clew.core.tensor import Tensor, every_value, of_values
 from clew.kernels import numpy as kernels
 from clew.kernels.numpy.arrays import are_below
 from clew.ops.define import out_checks
+from clew.ops.define.deprecated_forms import number
 from clew.ops.define.dims import numpy_names, wrap_dim
 from clew.ops.index.gather_scatter import check_bounds
 from clew.ops.index.reduce_gradients import Places, reduce_gradients
+from clew.ops.index.reduced_rows import check_rows_of_unordered
 from clew.ops.index.writing import Call, WritingOp, run, run_in_place
 from clew.ops.tensor.copying import convert, fitting, scalar_as, zeros
 
@@ -135,6 +137,7 @@ INDEX_FILL_TENSOR = WritingOp(
     linear=True,
     node="IndexFillBackward1",
 )
+INDEX_FILL_TENSOR.keeps_complex = True
 
 
 def _reduce_gradients(
@@ -264,6 +267,7 @@ def _index_add_call(
     input: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any, in_place: bool = False
 ) -> Call:
     dim = wrap_dim(dim, input._array.ndim)
+    alpha = number("index_add_" if in_place else "index_add", "alpha", alpha)
     _check_sources("index_add_", input, dim, index, source)
     if in_place:
         keep_apart(input, index, source)
@@ -329,10 +333,10 @@ def index_reduce(
             "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
             f"{reduce}." + errors.at_user_line()
         )
-    if input._array.dtype.kind in "bcW":
-        raise errors.no_kernel("index_func_", input.dtype)
     dim = wrap_dim(dim, input._array.ndim)
     _check_sources("index_reduce_", input, dim, index, source)
+    if input._array.dtype.kind in "bcW":
+        check_rows_of_unordered(input, index, source, reduce, include_self)
     if _is_outside(index, _rows_of(input, dim)):
         raise IndexError("index out of range in self" + errors.at_user_line())
     return INDEX_REDUCE(input, index, source, dim=dim, reduce=reduce, include_self=include_self)
@@ -429,15 +433,19 @@ def index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     return run_in_place(_index_copy_call(self, dim, index, source, in_place=True))
 
 
+def _complex_fill() -> RuntimeError:
+    return RuntimeError(
+        "index_fill_(): Converting complex Scalar to non-complex type is not supported"
+        + errors.at_user_line()
+    )
+
+
 def _index_fill_call(input: Tensor, dim: int, index: Tensor, value: Any) -> Call:
     places = index._array
     if places.dtype != np.int64:
         raise IndexError("index_fill_(): Expected dtype int64 for index." + errors.at_user_line())
     if isinstance(value, complex) and not input.dtype.is_complex:
-        raise RuntimeError(
-            "index_fill_(): Converting complex Scalar to non-complex type is not supported"
-            + errors.at_user_line()
-        )
+        raise _complex_fill()
     dim = wrap_dim(dim, input._array.ndim)
     if places.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar" + errors.at_user_line())
@@ -456,6 +464,8 @@ def _index_fill_call(input: Tensor, dim: int, index: Tensor, value: Any) -> Call
             "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
             f"{value._array.ndim} dimension(s)." + errors.at_user_line()
         )
+    if value.dtype.is_complex and not input.dtype.is_complex:
+        raise _complex_fill()
     return INDEX_FILL_TENSOR, (input, index, fitting(value, input)), {"dim": dim}
 
 

@@ -19,6 +19,7 @@ from clew.ops.define.dims import is_int, require_bool, shape_argument
 from clew.ops.define.rows import require_tensors
 from clew.ops.index.writing import Call, run, run_in_place
 from clew.ops.pointwise.clamping import chosen
+from clew.ops.shape.joining import stack
 from clew.ops.tensor.copying import convert, fitting, scalar_as, zeros
 
 Shape = tuple[int, ...]
@@ -70,6 +71,17 @@ def _scattered_source(
     return out
 
 
+class MaskedScatter(Op):
+    """PyTorch writes until it comes to a place that there is no element of the source for."""
+
+    def write_first_part(
+        self, target: np.ndarray, inputs: tuple[Any, ...], params: dict[str, Any]
+    ) -> None:
+        mask, source = inputs[1]._array, inputs[2]._array
+        where = np.nonzero(mask)
+        target[tuple(places[: source.size] for places in where)] = source.reshape(-1)
+
+
 class MaskedFill(Op):
     """Where the mask broadcasts to the tensor, the in-place form writes only what it covers."""
 
@@ -101,6 +113,7 @@ MASKED_FILL_TENSOR = MaskedFill(
     linear=True,
     node="MaskedFillBackward1",
 )
+MASKED_FILL_TENSOR.keeps_complex = True
 MASKED_SELECT = Op(
     "masked_select",
     _chosen,
@@ -117,7 +130,7 @@ MASKED_SELECT_BACKWARD: Op = Op(
     linear=True,
     node="MaskedScatterBackward0",
 )
-MASKED_SCATTER = Op(
+MASKED_SCATTER = MaskedScatter(
     "masked_scatter",
     _masked_scattered,
     grads={
@@ -219,7 +232,22 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     return MASKED_SELECT(input, mask)
 
 
-@public(checked=True, inplace=True, out=False)
+def _masked_scatter_call(input: Tensor, mask: Tensor, source: Tensor) -> Call:
+    _check_mask(
+        "masked_scatter", mask,
+        "masked_scatter_ only supports boolean masks, but got mask with dtype "
+        f"{mask.dtype.scalar_name}",
+    )  # fmt: skip
+    if source._array.dtype is not input._array.dtype:
+        raise RuntimeError(
+            "masked_scatter: expected self and source to have same dtypes but got "
+            f"{input.dtype.scalar_name} and {source.dtype.scalar_name}" + errors.at_user_line()
+        )
+    _check_broadcast("masked_scatter", input, mask)
+    return MASKED_SCATTER, (input, mask, source), {}
+
+
+@public(checked=True, out=False)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """A copy with the elements of `source`, in order, wherever the mask is true.
 
@@ -233,18 +261,23 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
         >>> clew.zeros(3).masked_scatter(mask, clew.tensor([1., 2., 3.]))
         tensor([1., 0., 2.])
     """
-    _check_mask(
-        "masked_scatter", mask,
-        "masked_scatter_ only supports boolean masks, but got mask with dtype "
-        f"{mask.dtype.scalar_name}",
-    )  # fmt: skip
-    if source._array.dtype is not input._array.dtype:
-        raise RuntimeError(
-            "masked_scatter: expected self and source to have same dtypes but got "
-            f"{input.dtype.scalar_name} and {source.dtype.scalar_name}" + errors.at_user_line()
-        )
-    _check_broadcast("masked_scatter", input, mask)
-    return MASKED_SCATTER(input, mask, source)
+    return run(_masked_scatter_call(input, mask, source))
+
+
+@public(checked=True, function=False)
+def masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """In-place version of `masked_scatter`: write elements of `source` wherever the mask is true.
+
+    Args:
+        mask: of bools; broadcasts to the tensor's shape
+        source: at least as many elements as the mask has true ones
+    """
+    refuse_leaf(self, "masked_scatter_")
+    if mask._array.dtype.kind == "b":
+        mask = mask.expand(self._array.shape)
+    if source._storage is self._storage:
+        source = source.clone()
+    return run_in_place(_masked_scatter_call(self, mask, source), may_alias=True)
 
 
 def _nonzero_static(self: np.ndarray, *, size: int, fill_value: int) -> np.ndarray:
@@ -331,7 +364,8 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     for n in reversed(sizes):
         coordinates.append(rest % n)
         rest = rest // n
-    return tuple(reversed(coordinates))
+    # As in PyTorch, they lie next to each other in memory.
+    return stack(coordinates[::-1], -1).unbind(-1) if coordinates else ()
 
 
 @public(out=False)

@@ -8,8 +8,9 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.backend.layout import contiguous_format
 from clew.core.interception import one_by_one
-from clew.core.public import public
+from clew.core.public import FUNCTIONS, public
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.kernels import numpy as kernels
@@ -98,6 +99,9 @@ def segment_reduce(
     return _reduced(data, reduce, edges, axis, initial)
 
 
+FUNCTIONS["_segment_reduce"] = segment_reduce
+
+
 def _check_lengths(lengths: Array, size: int) -> None:
     if (lengths < 0).any():
         raise _failure("lengths contains negative value!")
@@ -139,7 +143,8 @@ def _reduced(data: Tensor, reduce: str, edges: Array, axis: int, initial: float 
             result = scatter_reduce(first, axis, wrap(index.copy()), data, kind)
     result = result.narrow(axis, 0, count)
     if reduce != "mean":
-        return result
+        # Its own memory, without the place for what lies outside.
+        return result.clone(memory_format=contiguous_format)
     lengths = np.diff(edges, axis=-1).reshape(*edges.shape[:-1], count, *(1,) * len(trailing))
     if initial is not None:
         lengths = np.maximum(lengths, 1)

@@ -172,13 +172,13 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
         tensor([[1, 2, 3],
                 [7, 8, 9]])
     """
+    if dim is None:
+        return gather(input.view(-1), 0, indices.view(-1))
     if indices._array.dtype != np.int64:
         raise RuntimeError(
             "torch.take_along_dim(): dtype of indices should be Long but got "
             f"{indices.dtype.scalar_name}" + errors.at_user_line()
         )
-    if dim is None:
-        return gather(input.view(-1), 0, indices.view(-1))
     have, want = input._array.shape, indices._array.shape
     if len(have) != len(want):
         raise RuntimeError(
@@ -187,10 +187,14 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
             + errors.at_user_line()
         )
     dim = wrap_dim(dim, len(have))
-    indices = _from_front(indices, have[dim] if have else 1)
-    shape = np.broadcast_shapes(
-        have[:dim] + (1,) + have[dim + 1 :], want[:dim] + (1,) + want[dim + 1 :]
-    )
+    if not have:
+        raise errors.no_dimensions(dim)
+    indices = _from_front(indices, have[dim])
+    rest = have[:dim] + (1,) + have[dim + 1 :], want[:dim] + (1,) + want[dim + 1 :]
+    mismatch = errors.broadcast_mismatch("take_along_dim", *rest)
+    if mismatch is not None:
+        raise mismatch
+    shape = np.broadcast_shapes(*rest)
     source = input.broadcast_to(shape[:dim] + have[dim : dim + 1] + shape[dim + 1 :])
     places = indices.broadcast_to(shape[:dim] + want[dim : dim + 1] + shape[dim + 1 :])
     return gather(source, dim, places)

@@ -76,6 +76,10 @@ def _batch_product(a: Array, b: Array) -> Array:
 
 
 def _addmm(self: Array, mat1: Array, mat2: Array) -> Array:
+    dtype = self.dtype
+    if self.shape == mat2.shape[1:] and (dtype is F32 or dtype is F64):
+        # As in the short path, so that the bits are the same.
+        return affine(mat1, mat2, self)
     return _combined(self, _matrix_product(mat1, mat2), 1, 1)
 
 
@@ -449,6 +453,7 @@ FUNCTIONS["addbmm"] = out_form(
     addbmm,
     "self and mat2 must have the same dtype, but got {found} and {expected}",
     elementwise=False,
+    warns=False,
 )
 FUNCTIONS.update(
     {

@@ -23,6 +23,7 @@ class LinAlgError(RuntimeError):
 
 # The name that PyTorch's tracebacks show.
 LinAlgError.__name__ = LinAlgError.__qualname__ = "_LinAlgError"
+_LinAlgError = LinAlgError  # where pickles find it
 
 
 def require_matrices(name: str, a: Tensor, argument: str = "A") -> None:
@@ -41,6 +42,13 @@ def require_square(name: str, a: Tensor) -> None:
             f"{name}: A must be batches of square matrices, but they are {rows} by {columns} "
             "matrices" + errors.at_user_line()
         )
+
+
+def require_batches(name: str, first: Tensor, second: Tensor) -> None:
+    """The batches of two stacks of matrices must broadcast; PyTorch names the first as `a`."""
+    mismatch = errors.broadcast_mismatch(name, first._array.shape[:-2], second._array.shape[:-2])
+    if mismatch is not None:
+        raise mismatch
 
 
 def require_inexact(name: str, a: Tensor) -> None:

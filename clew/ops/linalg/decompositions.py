@@ -13,6 +13,7 @@ import numpy as np
 
 from clew import errors
 from clew.core.casting import FLOAT32, casts
+from clew.core.interception import note_constant
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
@@ -33,17 +34,22 @@ Array = np.ndarray
 Grads = tuple[Tensor | None, ...]
 
 
+def _on_diagonal(size: int) -> Tensor:
+    result: Tensor = note_constant(wrap(np.eye(size, dtype=bool)))
+    return result
+
+
 def with_diagonal(matrices: Tensor, diagonal: Tensor | None) -> Tensor:
     """The matrices with another diagonal; None stands for zeros."""
     size = matrices._array.shape[-1]
-    off_diagonal = matrices.masked_fill(wrap(np.eye(size, dtype=bool)), 0)
+    off_diagonal = matrices.masked_fill(_on_diagonal(size), 0)
     return off_diagonal if diagonal is None else off_diagonal + diagonal.diag_embed()
 
 
 def differences(values: Tensor) -> Tensor:
     """The matrix of values[k] - values[j], with ones on its diagonal, to divide by."""
     matrix = values.unsqueeze(-2) - values.unsqueeze(-1)
-    return matrix.masked_fill(wrap(np.eye(values._array.shape[-1], dtype=bool)), 1)
+    return matrix.masked_fill(_on_diagonal(values._array.shape[-1]), 1)
 
 
 def _check_phase(name: str, kind: str, diagonal: Tensor) -> None:

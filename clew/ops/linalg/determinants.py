@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from clew.core.interception import note_constant
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
@@ -81,7 +82,7 @@ def _det_grad(g: Tensor, self: Tensor, out: Tensor) -> Tensor:
         return g.unsqueeze(-1).unsqueeze(-1)
     adjoint = self.mH
     scaled = (g * out.conj()).unsqueeze(-1).unsqueeze(-1)
-    identity = wrap(np.eye(self._array.shape[-1], dtype=self._array.dtype))
+    identity = note_constant(wrap(np.eye(self._array.shape[-1], dtype=self._array.dtype)))
     return solve(adjoint, scaled * identity)
 
 
@@ -169,5 +170,5 @@ def logdet(input: Tensor) -> Tensor:
     sign, log = LINALG_SLOGDET(input)
     if sign.dtype.is_complex:
         return sign.log() + log
-    nan = wrap(np.full((), math.nan, log._array.dtype))
+    nan: Tensor = note_constant(wrap(np.full((), math.nan, log._array.dtype)))
     return nan.where(sign == -1, log)

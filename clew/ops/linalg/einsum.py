@@ -6,6 +6,7 @@ for the dimensions that an ellipsis stands for.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -14,6 +15,7 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.public import public
 from clew.core.tensor import Tensor
+from clew.ops.linalg.matmul import bmm, mm
 from clew.ops.shape.joining import tensor_list
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -57,7 +59,9 @@ def _parse_term(term: str, start: int, what: str, repeated: str) -> Labels:
     return labels
 
 
+@functools.lru_cache(maxsize=1024)
 def _parse_equation(equation: str, count: int) -> tuple[list[Labels], Labels | None]:
+    """The labels of the operands and of the output, which nobody may change: they are kept."""
     left, arrow, right = equation.partition("->")
     terms = left.split(",")
     if len(terms) > count:
@@ -226,11 +230,14 @@ def _contract_pair(
     if batch or a.dtype is not b.dtype or a.dtype is dtypes.bool_:
         # Also for what products refuse: PyTorch's are products of batches.
         count = math.prod(sizes[x] for x in batch)
-        product = matrices_a.reshape(count, rows_left, columns).bmm(
-            matrices_b.reshape(count, columns, rows_right)
+        product = bmm(
+            matrices_a.reshape(count, rows_left, columns),
+            matrices_b.reshape(count, columns, rows_right),
         )
     else:
-        product = matrices_a.reshape(rows_left, columns).mm(matrices_b.reshape(columns, rows_right))
+        product = mm(
+            matrices_a.reshape(rows_left, columns), matrices_b.reshape(columns, rows_right)
+        )
     return product.reshape([sizes[x] for x in result]), result
 
 

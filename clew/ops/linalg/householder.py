@@ -9,17 +9,21 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.casting import FLOAT32, casts
+from clew.core.interception import note_constant
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
 from clew.kernels import numpy as kernels
 from clew.ops import define
 from clew.ops.define.out_checks import castable, input_dtype
+from clew.ops.define.rows import refuse_complex_history
 from clew.ops.linalg.checks import require_kernel
-from clew.ops.linalg.solve import solve_triangular
+from clew.ops.linalg.solve import in_columns, solve_triangular
 
 # How many reflections are applied at once: more are fewer calls, and more work among themselves.
 _REFLECTIONS = 128
+HOUSEHOLDER_PRODUCT = in_columns("linalg_householder_product")
+ORMQR = in_columns("ormqr")
 
 
 @public(aliases=("orgqr",), accept=castable("torch.linalg.householder_product"))
@@ -77,11 +81,13 @@ def householder_product(input: Tensor, tau: Tensor) -> Tensor:
     if not count:
         # No reflection, and nothing that the input could change; the sum is 0, with history.
         none = tau.sum(-1).unsqueeze(-1).unsqueeze(-1)
-        return _identity(input, rows, columns) + none
+        product: Tensor = HOUSEHOLDER_PRODUCT(_identity(input, rows, columns) + none)
+        return product
     vectors = _vectors(input)[..., :, :count]
     rotated = vectors.mH
     weights = _weights(rotated @ vectors, tau, rotated[..., :, :columns], False)
-    return _identity(input, rows, columns) - vectors @ weights
+    product = HOUSEHOLDER_PRODUCT(_identity(input, rows, columns) - vectors @ weights)
+    return product
 
 
 def _vectors(input: Tensor) -> Tensor:
@@ -105,7 +111,8 @@ def _weights(gram: Tensor, tau: Tensor, products: Tensor, adjoint: bool) -> Tens
 
 
 def _identity(like: Tensor, rows: int, columns: int) -> Tensor:
-    return wrap(np.eye(rows, columns, dtype=like._array.dtype))
+    result: Tensor = note_constant(wrap(np.eye(rows, columns, dtype=like._array.dtype)))
+    return result
 
 
 def _no_derivative(g: Any) -> Tensor:
@@ -159,6 +166,8 @@ def geqrf(input: Tensor) -> define.return_types.geqrf:
             "torch.geqrf: input must have at least 2 dimensions." + errors.at_user_line()
         )
     require_kernel("geqrf_cpu", input)
+    if input.dtype.is_complex:
+        refuse_complex_history("geqrf", input)
     return define.return_types.geqrf(*GEQRF(input))
 
 
@@ -198,7 +207,8 @@ def ormqr(
         rotated = some.mH
         weights = _weights(rotated @ some, factors, rotated @ result, adjoint)
         result = result - some @ weights
-    return result if left else result.mH
+    product: Tensor = ORMQR(result if left else result.mH)
+    return product
 
 
 def _check_ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool) -> None:

@@ -16,6 +16,7 @@ from clew.ops.define.out_checks import input_dtype
 from clew.ops.linalg.checks import (
     failed_matrix,
     failures,
+    require_batches,
     require_inexact,
     require_kernel,
     require_square,
@@ -165,6 +166,7 @@ def _check_solve(LD: Tensor, pivots: Tensor, B: Tensor) -> None:
             f"Incompatible matrix sizes for {name}: each A matrix is {rows} by {rows} but each b "
             f"matrix is {B._array.shape[-2]} by {B._array.shape[-1]}" + errors.at_user_line()
         )
+    require_batches(name, B, LD)
     require_kernel("ldl_solve_kernel_cpu", LD)
     _check_pivots(np.abs(every_value(pivots)), rows)
 

@@ -9,15 +9,18 @@ import numpy as np
 
 from clew import errors
 from clew.core.casting import FLOAT32, casts
+from clew.core.interception import note_constant
 from clew.core.op import Op
 from clew.core.public import deliver, public
 from clew.core.tensor import Tensor, every_value, wrap
 from clew.kernels import numpy as kernels
+from clew.kernels.numpy.arrays import as_new
 from clew.ops import define
 from clew.ops.define.out_checks import exact
 from clew.ops.linalg.checks import (
     failed_matrix,
     failures,
+    require_batches,
     require_kernel,
     require_matrices,
     require_square,
@@ -155,7 +158,8 @@ def _split(lu_factors: Tensor, pivots: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     size = min(rows, columns)
     dtype = lu_factors._array.dtype
     P = PERMUTATION(pivots, rows=rows, dtype=dtype)
-    lower = lu_factors[..., :, :size].tril(-1) + wrap(np.eye(rows, size, dtype=dtype))
+    identity = note_constant(wrap(np.eye(rows, size, dtype=dtype)))
+    lower = lu_factors[..., :, :size].tril(-1) + identity
     return P, lower, lu_factors[..., :size, :].triu()
 
 
@@ -249,8 +253,6 @@ def _old_lu(
     """
     warn_of_newer("lu", "lu_factor / torch.linalg.lu_factor_ex")
     found = lu_factor_ex(A, pivot=pivot)
-    if not get_infos:
-        _refuse_zero_pivot("torch.linalg.lu_factor", failures(found.info))
     results = define.return_types._lu_with_info(*found) if get_infos else found[:2]
     if out is None:
         return results
@@ -361,7 +363,7 @@ def _solve_forward(LU: Array, pivots: Array, B: Array, *, left: bool, adjoint: b
         return kernels.lapack.by_columns(kernels.lapack.lu_solve(LU, pivots, B, adjoint))
     # X A = B is A^H X^H = B^H.
     transposed = kernels.lapack.lu_solve(LU, pivots, kernels.lapack.adjoint(B), not adjoint)
-    return kernels.lapack.adjoint(transposed)
+    return as_new(kernels.lapack.adjoint(transposed))
 
 
 def _solve_grads(
@@ -430,6 +432,13 @@ def lu_solve(
             f"{'AX = B' if left else 'XA = B'} ({rows}x{columns} and "
             f"{B._array.shape[-2]}x{B._array.shape[-1]})" + errors.at_user_line()
         )
+    if pivots._array.shape != LU._array.shape[:-1]:
+        raise RuntimeError(
+            "linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got "
+            f"pivots with shape {errors.shape_list(pivots._array.shape)} instead"
+            + errors.at_user_line()
+        )
+    require_batches("lu_solve", B, LU)
     return LINALG_LU_SOLVE(LU, pivots, B, left=bool(left), adjoint=bool(adjoint))
 
 

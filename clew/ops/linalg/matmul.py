@@ -372,7 +372,8 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     first, second = input._array, other._array
     if ndim == 3 and other_ndim == 3 and first.size and second.size:
         if second.shape[0] == 1 and first.shape[2] == second.shape[1] > 1:
-            input, other = _factors(input, other)
+            if not other.requires_grad:
+                input, other = _factors(input, other)
             return _fold(input, other.squeeze(0), mm)
         if first.shape[0] == 1 < second.shape[0]:
             return _batched(input.squeeze(0), other)
@@ -381,9 +382,17 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
 
 def _fold(input: Tensor, other: Tensor, product: Callable[..., Tensor]) -> Tensor:
     """All leading dimensions as the rows of one matrix."""
-    shape = input._array.shape
+    array, shape = input._array, input._array.shape
+    if array.dtype is not other._array.dtype and not other.requires_grad and _has_gaps(array):
+        # To PyTorch it is a batch then, and is refused as one.
+        _factors(input, other)
     rows = input.reshape(math.prod(shape[:-1]), shape[-1])
     return UNSAFE_RESHAPE(product(rows, other), shape=shape[:-1] + other._array.shape[1:])
+
+
+def _has_gaps(array: Array) -> bool:
+    """Whether an array cannot be viewed as the rows of one matrix."""
+    return bool(array.size) and not np.may_share_memory(array.reshape(-1, array.shape[-1]), array)
 
 
 def _batched(input: Tensor, other: Tensor) -> Tensor:

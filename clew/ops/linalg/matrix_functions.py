@@ -11,15 +11,18 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.casting import FLOAT32, casts
+from clew.core.interception import note_constant
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
 from clew.kernels import numpy as kernels
 from clew.ops import define
 from clew.ops.define.out_checks import castable
+from clew.ops.define.rows import refuse_gradient
 from clew.ops.linalg.checks import (
     failures,
     refuse_singular,
+    require_batches,
     require_inexact,
     require_matrices,
     require_square,
@@ -117,6 +120,7 @@ def pinv(
     for name, value in (("rcond", rcond), ("atol", atol), ("rtol", rtol)):
         _refuse_complex("torch.linalg.pinv", name, value)
     rtol = rcond if rtol is None else rtol
+    refuse_gradient("linalg_pinv", atol=atol, rtol=rtol)
     return LINALG_PINV(A, atol=_plain(atol), rtol=_plain(rtol), hermitian=bool(hermitian))
 
 
@@ -147,6 +151,8 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
         tensor([[0.5000, 0.0000],
                 [0.0000, 0.0000]])
     """
+    if not isinstance(rcond, (int, float)):
+        raise errors.wrong_argument("pinverse", "rcond", 2, "float", rcond)
     return pinv(input, rcond)
 
 
@@ -174,11 +180,19 @@ def _lstsq(
     known_rank = np.zeros(0, np.int64) if driver == "gels" else np.asarray(rank, np.int64)
     shown = values if driver in ("gelsd", "gelss") else np.zeros(0, real)
     return (
-        kernels.lapack.by_columns(x.astype(self.dtype)),
+        _in_place_of(x.astype(self.dtype), max(rows, columns)),
         residuals.astype(real),
         known_rank,
         shown,
     )
+
+
+def _in_place_of(x: Array, length: int) -> Array:
+    """The solutions as LAPACK leaves them: at the top of columns that held right-hand sides."""
+    columns = np.empty((*x.shape[:-2], x.shape[-1], length), x.dtype).swapaxes(-2, -1)
+    result = columns[..., : x.shape[-2], :]
+    result[...] = x
+    return result
 
 
 # How far an estimate must be from what would be a zero.
@@ -277,6 +291,7 @@ def lstsq(
             f"dtype {A.dtype.scalar_name} and other's dtype {B.dtype.scalar_name}"
             + errors.at_user_line()
         )
+    require_batches("lstsq", A, right)
     driver = "gelsy" if driver is None else driver
     if driver not in ("gels", "gelsy", "gelsd", "gelss"):
         raise RuntimeError(
@@ -307,7 +322,8 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
     require_square("linalg.matrix_power", A)
     if n == 0:
         shape, dtype = A._array.shape, A._array.dtype
-        return A.clone().copy_(wrap(np.broadcast_to(np.eye(shape[-1], dtype=dtype), shape)))
+        identity = np.broadcast_to(np.eye(shape[-1], dtype=dtype), shape)
+        return A.clone().copy_(note_constant(wrap(identity)))
     if n == 1:
         return A.clone()
     if n < 0:

@@ -11,10 +11,12 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.casting import FLOAT32, LOWER, casts
+from clew.core.interception import note_constant
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.numpy.arrays import as_new
+from clew.ops.define import out_checks
 from clew.ops.define.dims import wrap_dim
 from clew.ops.define.out_checks import keep_apart, require_dtype
 from clew.ops.define.rows import require_tensors
@@ -244,7 +246,7 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     if x.dtype.category < dtypes.FLOAT:
         x = x.to(dtypes.int64)
     powers = x.unsqueeze(-1).expand(*shape, count - 1).cumprod(-1)
-    ones = wrap(np.ones((*shape, 1), x._array.dtype))
+    ones = note_constant(wrap(np.ones((*shape, 1), x._array.dtype)))
     return cat([ones, powers], -1)
 
 
@@ -267,6 +269,12 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
         raise RuntimeError(
             f"linalg.vecdot: Expected a floating point or complex tensor as input. Got "
             f"{x.dtype.scalar_name}" + errors.at_user_line()
+        )
+    if x.dtype is not y.dtype:
+        raise RuntimeError(
+            "linalg.vecdot: Expected x and y to have the same dtype, but found x of type "
+            f"{x.dtype.scalar_name} and y of type {y.dtype.scalar_name} instead"
+            + errors.at_user_line()
         )
     if x._array.ndim == 1 and y._array.ndim == 1:
         return x.vdot(y)
@@ -342,11 +350,10 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     mismatch = errors.broadcast_mismatch("linalg.cross", first, second)
     if mismatch is not None:
         raise mismatch
-    dtype = dtypes.promote_types(input.dtype, other.dtype)
-    if dtype is dtypes.bool_:
-        raise errors.no_kernel("cross", dtype)
-    pair = (value if value.dtype is dtype else value.to(dtype) for value in (input, other))
-    return LINALG_CROSS(*pair, dim=place - len(first))
+    if input.dtype is dtypes.bool_:
+        raise errors.no_kernel("cross", input.dtype)
+    require_dtype(input.dtype, other, out_checks.found_scalar_type)
+    return LINALG_CROSS(input, other, dim=place - len(first))
 
 
 @public(out=cross_out)

@@ -13,6 +13,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.casting import FLOAT32, casts
+from clew.core.interception import note_constant
 from clew.core.op import Op
 from clew.core.public import deliver, public
 from clew.core.tensor import Tensor, wrap
@@ -26,7 +27,7 @@ from clew.ops.define.out_checks import (
 )
 from clew.ops.define.rows import require_tensors
 from clew.ops.linalg.product_checks import refuse_bool
-from clew.ops.shape.views import UNSAFE_RESHAPE
+from clew.ops.shape.views import UNSAFE_RESHAPE, VIEW
 from clew.source import user_stacklevel
 
 
@@ -183,7 +184,7 @@ def contract(a: Tensor, b: Tensor, dims_a: Sequence[int], dims_b: Sequence[int])
         return left.reshape(inner).dot(right.reshape(inner)).view(())
     left = left.reshape(math.prod(kept_a), inner)
     right = right.reshape(inner, math.prod(kept_b))
-    return left.mm(right).view((*kept_a, *kept_b))
+    return (left @ right).view((*kept_a, *kept_b))
 
 
 # -- kron --------------------------------------------------------------------------------------
@@ -211,6 +212,9 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     spread_b = tuple(size for n in shape_b for size in (1, n))
     product = UNSAFE_RESHAPE(input, shape=spread_a) * UNSAFE_RESHAPE(other, shape=spread_b)
     shape = tuple(n * m for n, m in zip(shape_a, shape_b, strict=True))
+    if not product._is_lifted:
+        # As in PyTorch, a product whose order in memory has no such view is refused.
+        VIEW.forward(product._array, shape=shape)
     return UNSAFE_RESHAPE(product, shape=shape)
 
 
@@ -298,7 +302,7 @@ def _multiply_chain(
         return chain[first]
     split = splits[first, last]
     left = _multiply_chain(chain, splits, first, split)
-    return left.mm(_multiply_chain(chain, splits, split + 1, last))
+    return left @ _multiply_chain(chain, splits, split + 1, last)
 
 
 @public(method=False, accept=of_result_dtype(multi_dot_words))
@@ -341,7 +345,7 @@ TRACE = Op(
     # Chosen, not multiplied by 0 and 1: the gradient may be infinite.
     grads={
         "self": lambda g, self_shape: g.expand(self_shape).masked_fill(
-            wrap(~np.eye(*self_shape, dtype=np.bool_)), 0
+            note_constant(wrap(~np.eye(*self_shape, dtype=np.bool_))), 0
         )
     },
 )  # fmt: skip

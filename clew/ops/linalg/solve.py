@@ -16,6 +16,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.kernels import numpy as kernels
+from clew.kernels.numpy.arrays import as_new
 from clew.ops import define
 from clew.ops.define.out_checks import castable, exact
 from clew.ops.define.rows import require_tensors
@@ -24,6 +25,7 @@ from clew.ops.linalg.checks import (
     refuse_indefinite,
     refuse_singular,
     refuse_unsolvable,
+    require_batches,
     require_inexact,
     require_kernel,
     require_matrices,
@@ -48,7 +50,11 @@ def _solve(A: Array, B: Array, *, left: bool, vector: bool) -> tuple[Array, Arra
     else:
         x, info = kernels.lapack.solve(A.swapaxes(-2, -1), right.swapaxes(-2, -1))
         x = x.swapaxes(-2, -1)
-    return (x[..., 0] if vector else x), info
+    if not vector:
+        return x, info
+    # As in PyTorch, also several vectors lie as the columns of a matrix do.
+    x = x[..., 0]
+    return (kernels.lapack.by_columns(x) if left and x.ndim > 1 else as_new(x)), info
 
 
 def _solve_grads(
@@ -158,7 +164,7 @@ def _solve_triangular(
     transposed = kernels.lapack.solve_triangular(
         self.swapaxes(-2, -1), B.swapaxes(-2, -1), not upper, unitriangular
     )
-    return np.ascontiguousarray(transposed).swapaxes(-2, -1)
+    return as_new(transposed).swapaxes(-2, -1)
 
 
 def _triangular_grads(
@@ -206,7 +212,22 @@ def solve_triangular(
     require_matrices("linalg.solve_triangular", B, "B")
     _check_system("linalg.solve_triangular", A._array.shape, B._array.shape, left)
     require_kernel("triangular_solve_cpu", A)
+    if B.dtype is not A.dtype:
+        # As in PyTorch, the matrix of the system decides.
+        B = B.to(A.dtype)
     return LINALG_SOLVE_TRIANGULAR(A, B, upper=upper, left=left, unitriangular=unitriangular)
+
+
+def in_columns(name: str) -> Op:
+    """An operation that copies matrices column by column, as the one of this name leaves them."""
+
+    def copied(self: Array) -> Array:
+        return np.array(self.swapaxes(-2, -1), order="C").swapaxes(-2, -1)
+
+    return Op(name, copied, linear=True, grads={"self": lambda g: g})
+
+
+TRIANGULAR_SOLVE = in_columns("triangular_solve")
 
 
 @public(accept=exact)
@@ -236,9 +257,19 @@ def triangular_solve(
                 f"has {each._array.ndim} dimensions instead" + errors.at_user_line()
             )
     warn_of_newer("triangular_solve", "solve_triangular")
+    _require_one_dtype(b, A)
     matrix = A.mT if transpose else A
     solution = solve_triangular(matrix, b, upper=upper != transpose, unitriangular=unitriangular)
-    return define.return_types.triangular_solve(solution, A.clone())
+    return define.return_types.triangular_solve(solution, TRIANGULAR_SOLVE(A))
+
+
+def _require_one_dtype(b: Tensor, A: Tensor) -> None:
+    if b.dtype is not A.dtype:
+        raise RuntimeError(
+            "Expected b and A to have the same dtype, but found b of type "
+            f"{b.dtype.scalar_name} and A of type {A.dtype.scalar_name} instead."
+            + errors.at_user_line()
+        )
 
 
 # -- Cholesky ------------------------------------------------------------------------------------
@@ -384,6 +415,7 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
                 f"{name} should have at least 2 dimensions, but has {value._array.ndim} dimensions "
                 "instead" + errors.at_user_line()
             )
+    _require_one_dtype(B, L)
     rows, columns = L._array.shape[-2:]
     if rows != columns:
         raise RuntimeError(
@@ -396,6 +428,7 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
             f"but each b matrix is {B._array.shape[-2]} by {B._array.shape[-1]}"
             + errors.at_user_line()
         )
+    require_batches("cholesky_solve", B, L)
     require_kernel("cholesky_solve_cpu", B)
     return CHOLESKY_SOLVE(B, L, upper=bool(upper))
 

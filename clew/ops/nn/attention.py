@@ -18,6 +18,7 @@ from clew.backend import dtypes, random
 from clew.backend.mt19937 import Generator
 from clew.core.arguments import explained
 from clew.core.casting import LOWER, casts
+from clew.core.interception import note_constant
 from clew.core.op import Op
 from clew.core.state import local
 from clew.core.tensor import Tensor, tangent_of, wrap
@@ -109,7 +110,7 @@ ATTENTION = Op(
 
 def _masked(scores: Tensor, attn_mask: Tensor | None, is_causal: bool) -> Tensor:
     if is_causal:
-        hidden = wrap(_above_diagonal(*scores._array.shape[-2:]))
+        hidden = note_constant(wrap(_above_diagonal(*scores._array.shape[-2:])))
         scores = scores.masked_fill(hidden, -math.inf)
     if attn_mask is None:
         return scores
@@ -175,12 +176,12 @@ def scaled_dot_product_attention(
         query, key, value = (each.to(dtypes.float32) for each in (query, key, value))
     # Half of the factor on each side, so that neither product overflows early.
     root = math.sqrt(abs(factor))
-    scores = (query * math.copysign(root, factor)).matmul((key * root).transpose(-2, -1))
+    scores = (query * math.copysign(root, factor)) @ (key * root).transpose(-2, -1)
     scores = _masked(scores, attn_mask, is_causal)
     weights = SAFE_SOFTMAX(scores, dim=scores._array.ndim - 1)
     if dropout_p:
         weights = drop(weights, dropout_p)
-    return weights.matmul(value).to(kind)
+    return (weights @ value).to(kind)
 
 
 def _fused(

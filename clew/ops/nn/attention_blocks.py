@@ -62,7 +62,7 @@ def _GRADIENT_KERNEL(
 
 
 @functools.cache
-def _kernel(is_causal: bool, backward: bool) -> compiled.attention.Attention:
+def attention_kernel(is_causal: bool, backward: bool) -> compiled.attention.Attention:
     """The kernel of attention without mask and dropout, or of its gradients."""
     name = f"attention{'_causal' * is_causal}{'_gradients' * backward}"
     rows = _GRADIENT_KERNEL if backward else _WEIGHTS_KERNEL
@@ -189,7 +189,7 @@ def attention(
     """
     dtype = query.dtype
     if attn_mask is None and generator is None:
-        ufunc = _kernel(is_causal, backward=False).specialize(query)
+        ufunc = attention_kernel(is_causal, backward=False).specialize(query)
         if ufunc is not None:
             out = np.empty_like(query, shape=(*query.shape[:3], value.shape[3]))
             return ufunc(query, key, value, dtype.type(scale), out=(out, None))
@@ -230,7 +230,7 @@ def gradients(
 ) -> tuple[Array, Array, Array, Array | None]:
     """The gradients of query, key, value and, where it is wanted, of the mask."""
     if attn_mask is None and generator is None:
-        ufunc = _kernel(is_causal, backward=True).specialize(query)
+        ufunc = attention_kernel(is_causal, backward=True).specialize(query)
         if ufunc is not None:
             places = tuple(_heads_together(each, each.shape[3]) for each in (query, key, value))
             factor = query.dtype.type(scale)

@@ -1,6 +1,8 @@
 """batch_norm: normalisation of each channel over the batch, or by running statistics."""
 
+import contextlib
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,13 +12,15 @@ from clew.backend import dtypes
 from clew.core.inplace import apply_inplace
 from clew.core.op import Op
 from clew.core.public import public
+from clew.core.state import local
 from clew.core.tensor import Tensor, alias, tangent_of, wrap
-from clew.kernels.codegen.ufunc import elementwise, over_columns, over_rows
+from clew.kernels.codegen.contexts import TYPES
+from clew.kernels.codegen.ufunc import elementwise, over_rows
 from clew.kernels.compiled import batch_norm as channel_kernel
 from clew.kernels.numpy.arrays import row_by_row, widened
 from clew.ops.define.dims import require_bool
 from clew.ops.define.memory_layout import channels_last_order
-from clew.ops.define.rows import Row
+from clew.ops.define.rows import Row, refuse_gradient
 from clew.ops.nn.layer_norm import (
     Gradients,
     back_through_statistics,
@@ -117,8 +121,8 @@ def _composed_gradients(
 
 # -- batch_norm, with the statistics of the batch ------------------------------------------
 
-# Over (N, C, L) one kernel goes through the channels; over (N, C), or with channels last in memory,
-# kernels reduce the columns. Group norm reduces the rows of each image and channel.
+# Over (N, C, L) the kernel goes through the channels, over (N, C), or with channels last in memory,
+# through columns. Group norm reduces the rows of each image and channel.
 
 
 def _centred_affine(x: Any, mean: Any, scale: Any, shift: Any) -> Any:
@@ -135,14 +139,6 @@ class _RowKernels(NamedTuple):
     gradient: Any
 
 
-class _ColumnKernels(NamedTuple):
-    sums: Any
-    squares: Any
-    affine: Any
-    gradient_sums: Any
-    gradient: Any
-
-
 ROWS = _RowKernels(
     over_rows("channel_affine", "(n),(),(),()->(n)")(_centred_affine),
     over_rows("batch_norm_sums", "(n),(n),()->(),()")(
@@ -150,15 +146,7 @@ ROWS = _RowKernels(
     ),
     over_rows("batch_norm_backward", "(n),(n),(),(),(),()->(n)", cost=2)(_input_gradient),
 )
-_COLUMNS = _ColumnKernels(
-    over_columns("column_sums", "(m,n)->(n)")(lambda x: x),
-    over_columns("column_squares", "(m,n),(n)->(n)")(lambda x, mean: (x - mean).square()),
-    elementwise("column_affine", 4)(_centred_affine),
-    over_columns("batch_norm_column_sums", "(m,n),(m,n),(n)->(n),(n)")(
-        lambda g, x, mean: (g, g * (x - mean))
-    ),
-    elementwise("batch_norm_column_backward", 6, cost=2)(_input_gradient),
-)
+COLUMN_AFFINE = elementwise("column_affine", 4)(_centred_affine)
 
 # Rows shorter than this are faster without a kernel.
 SHORTEST_ROW = 16
@@ -166,8 +154,8 @@ SHORTEST_ROW = 16
 
 def _are_of_one_type(array: Array, *others: Array | None) -> bool:
     """Whether kernels can run: there are elements, and all arrays have the first one's dtype."""
-    has_kernel = array.size > 0 and _COLUMNS.sums.specialize(array) is not None
-    return has_kernel and all(each is None or each.dtype is array.dtype for each in others)
+    has_kernel = array.size > 0 and array.dtype in TYPES
+    return has_kernel and all([each is None or each.dtype is array.dtype for each in others])
 
 
 def _are_columns(array: Array) -> bool:
@@ -204,36 +192,17 @@ def _as_input(result: Array, input: Array) -> Array:
 def _column_norm(
     input: Array, weight: Array | None, bias: Array | None, eps: float
 ) -> tuple[Array, Array, Array, Array]:
-    x = _as_matrix(input)
-    mean = (_COLUMNS.sums.ufunc(x) / len(x)).astype(input.dtype, copy=False)
-    variance = _COLUMNS.squares.ufunc(x, mean)
-    variance /= len(x)
-    rstd = reciprocal_root(variance, eps)
-    scale = rstd if weight is None else rstd * weight
-    shift = np.zeros_like(mean) if bias is None else bias
-    out = _COLUMNS.affine.ufunc(x, mean, scale, shift)
+    out, mean, rstd, variance = channel_kernel.forward(_as_matrix(input), weight, bias, eps)
     return _as_input(out, input), mean, rstd, variance
 
 
 def _column_gradients(
-    g: Array,
-    input: Array,
-    weight: Array | None,
-    mean: Array,
-    rstd: Array,
-    needs: tuple[bool, ...],
-) -> Gradients:
-    x, gradient = _as_matrix(input), _as_matrix(g)
-    total, along = _COLUMNS.gradient_sums.ufunc(gradient, x, mean)
-    of_input = None
-    if needs[0]:
-        of_g = rstd if weight is None else rstd * weight
-        of_x = -of_g * rstd * rstd * along / len(x)
-        rest = -of_g * total / len(x)
-        through = _COLUMNS.gradient.ufunc(gradient, x, mean, of_g, of_x, rest)
-        of_input = wrap(_as_input(through, input))
-    of_weight = wrap(along * rstd) if needs[1] else None
-    return of_input, of_weight, wrap(total) if needs[2] else None
+    g: Array, input: Array, weight: Array | None, mean: Array, rstd: Array, of_input: bool
+) -> tuple[Array | None, Array, Array]:
+    of_x, of_weight, of_bias = channel_kernel.backward(
+        _as_matrix(g), _as_matrix(input), weight, mean, rstd, of_input
+    )
+    return None if of_x is None else _as_input(of_x, input), of_weight, of_bias
 
 
 def _batch_norm(
@@ -241,7 +210,8 @@ def _batch_norm(
 ) -> tuple[Array, Array, Array, Array]:
     input = _in_format(input)
     if _are_of_one_type(input, weight, bias):
-        norm = _column_norm if _are_columns(input) else channel_kernel.forward
+        in_columns = input.ndim > 2 and _are_columns(input)
+        norm = _column_norm if in_columns else channel_kernel.forward
         return norm(input, weight, bias, eps)
     x = widened(input)
     normal, mean, rstd, variance = statistics(x, _all_but_channels(x.ndim), eps)
@@ -267,9 +237,9 @@ def _batch_norm_gradients(
         factor = None if weight is None else weight._array
         arrays = g[0]._array, input._array, factor, out1._array, out2._array
         if _are_of_one_type(*arrays):
-            if _are_columns(input._array):
-                return _column_gradients(*arrays, needs)
-            through, of_weight, of_bias = channel_kernel.backward(*arrays, needs[0])
+            in_columns = input._array.ndim > 2 and _are_columns(input._array)
+            backward = _column_gradients if in_columns else channel_kernel.backward
+            through, of_weight, of_bias = backward(*arrays, needs[0])
             return (
                 None if through is None else wrap(through),
                 wrap(of_weight) if needs[1] else None,
@@ -306,7 +276,7 @@ def _batch_norm_running(
         shift = np.zeros_like(scale) if bias is None else bias
         if _are_columns(input):
             x = _as_matrix(input)
-            return _as_input(_COLUMNS.affine.ufunc(x, running_mean, scale, shift), input)
+            return _as_input(COLUMN_AFFINE.ufunc(x, running_mean, scale, shift), input)
         rows = input.reshape(*input.shape[:2], -1)
         # Rows get numbers each: where all operands have the same outer dimensions, NumPy makes one
         # loop of them, which is cut into tasks, and not a loop for each image.
@@ -346,18 +316,48 @@ BATCH_NORM_RUNNING = Op(
     "native_batch_norm_running", _batch_norm_running, joint=_running_gradients,
     node="NativeBatchNormBackward0",
 )  # fmt: skip
-RUNNING_AVERAGE = Row(
+
+
+class _RunningAverage(Row):
+    """A mean of what a statistic was and the latest one, times a factor."""
+
+    def write_into(self, target: Array, inputs: tuple[Any, ...], params: dict[str, Any]) -> bool:
+        latest = inputs[1]._array
+        if latest.dtype is not target.dtype or latest.shape != target.shape:
+            return False
+        momentum, factor = params["momentum"], params["factor"]
+        change = latest * momentum if factor == 1 else latest * factor * momentum
+        np.multiply(target, 1 - momentum, target)
+        np.add(target, change, target)
+        return True
+
+
+RUNNING_AVERAGE = _RunningAverage(
     "_running_average",
-    lambda self, latest, *, momentum: (1 - momentum) * self + momentum * latest,
+    lambda self, latest, *, momentum, factor: (1 - momentum) * self + momentum * (latest * factor),
     non_differentiable="statistics are not trained",
 )
 
 
-def update_running(running: Tensor, latest: Tensor, momentum: float) -> None:
-    """Move a running statistic towards the latest one, in place."""
+@contextlib.contextmanager
+def writing_statistics() -> Iterator[None]:
+    """What is written inside is, as in PyTorch, a part of the kernel: transforms do not mind it."""
+    state = local.state
+    guard = state.mutation_guard
+    if guard is not None:
+        state.mutation_guard = guard.of_kernels()
+    try:
+        yield
+    finally:
+        state.mutation_guard = guard
+
+
+def update_running(running: Tensor, latest: Tensor, momentum: float, factor: float = 1.0) -> None:
+    """Move a running statistic towards the latest one, times a factor, in place."""
     if latest._array.dtype is not running._array.dtype:
         latest = latest.to(running.dtype)
-    apply_inplace(RUNNING_AVERAGE, running, latest, momentum=momentum)
+    with writing_statistics():
+        apply_inplace(RUNNING_AVERAGE, running, latest, momentum=momentum, factor=factor)
 
 
 def _check_channel_vectors(channels: int, **vectors: Tensor | None) -> None:
@@ -462,6 +462,7 @@ def batch_normalized(
     if training and not has_order and channels_last_order(input._array) is None:
         input.mean()  # which PyTorch takes of such memory first, and which refuses integers
     check_norm_dtypes("batch_norm", input, weight, bias, running_mean, running_var)
+    refuse_gradient("native_batch_norm", running_mean=running_mean, running_var=running_var)
     if not training:
         result: Tensor = BATCH_NORM_RUNNING(input, weight, bias, running_mean, running_var, eps=eps)
         return result
@@ -470,8 +471,8 @@ def batch_normalized(
         update_running(running_mean, mean.detach(), momentum)
     if running_var is not None:
         count = input._array.size // max(input._array.shape[1], 1)
-        unbiased = variance.detach() * (count / (count - 1) if count > 1 else math.inf)
-        update_running(running_var, unbiased, momentum)
+        unbiased = count / (count - 1) if count > 1 else math.inf
+        update_running(running_var, variance.detach(), momentum, unbiased)
     return result
 
 

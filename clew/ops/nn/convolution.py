@@ -35,7 +35,7 @@ from clew.ops.nn.spatial import (
     batched,
     failure,
     integers,
-    keeps_format,
+    keeps_either_format,
     located,
     require_tensor,
     unbatched,
@@ -50,7 +50,7 @@ _NODE = "ConvolutionBackward0"
 # -- the three operations, and two with a bias -------------------------------------------------
 
 
-@keeps_format
+@keeps_either_format
 @located
 def _convolution(
     input: Array, weight: Array, *, stride: Shape, padding: Pads, dilation: Shape, groups: int,
@@ -62,7 +62,7 @@ def _convolution(
     )  # fmt: skip
 
 
-@keeps_format
+@keeps_either_format
 @located
 def _convolution_bias(
     input: Array, weight: Array, bias: Array, *, stride: Shape, padding: Pads, dilation: Shape,
@@ -74,7 +74,7 @@ def _convolution_bias(
     )  # fmt: skip
 
 
-@keeps_format
+@keeps_either_format
 @located
 def _transposed(
     input: Array, weight: Array, *, output_shape: Shape, stride: Shape, padding: Pads,
@@ -86,7 +86,7 @@ def _transposed(
     )  # fmt: skip
 
 
-@keeps_format
+@keeps_either_format
 @located
 def _transposed_bias(
     input: Array, weight: Array, bias: Array, *, output_shape: Shape, stride: Shape,
@@ -98,6 +98,7 @@ def _transposed_bias(
     )  # fmt: skip
 
 
+@keeps_either_format
 @located
 def _weight(
     grad_output: Array, input: Array, *, weight_shape: Shape, stride: Shape, padding: Pads,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from typing import Any
 
 from clew import errors
@@ -11,7 +10,6 @@ from clew.backend import dtypes
 from clew.core.tensor import Tensor
 from clew.kernels import numpy as kernels
 from clew.ops.nn.spatial import Shape, failure, integers, located
-from clew.source import user_stacklevel
 
 Pads = tuple[int | tuple[int, int], ...]
 
@@ -91,7 +89,7 @@ def check_operands(
 
 
 def refuse_empty_space(size: Shape) -> None:
-    if 0 in size[2:]:
+    if 0 in size[2:] and 0 not in size[:2]:
         raise failure(
             f"Only zero batch or zero channel inputs are supported, but got input shape: "
             f"{errors.shape_list(size)}"
@@ -136,10 +134,9 @@ def _same_padding(weight: Tensor, stride: Shape, dilation: Shape) -> Pads:
         raise failure(f"dilation cannot broadcast to {len(kernel)} dimensions")
     totals = [d * (k - 1) for d, k in zip(per_axis("dilation", dilation, len(kernel)), kernel)]
     if any(total % 2 for total in totals):
-        warnings.warn(
+        errors.warn_once(
             "Using padding='same' with even kernel lengths and odd dilation may require a "
-            "zero-padded copy of the input be created",
-            stacklevel=user_stacklevel(),
+            "zero-padded copy of the input be created"
         )
     return tuple((total // 2, total - total // 2) for total in totals)
 

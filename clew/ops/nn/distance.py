@@ -15,9 +15,13 @@ from clew.core.public import deliver, public
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.kernels import compiled
+from clew.kernels.codegen.contexts import TYPES
+from clew.kernels.codegen.ir import where
+from clew.kernels.codegen.ufunc import over_rows
 from clew.observer import active
 from clew.ops.define.dims import wrap_dim
 from clew.ops.linalg.cdist import direction, is_largest
+from clew.ops.nn.layer_norm import graph_is_wanted
 from clew.ops.shape.broadcasting import broadcast_tensors
 from clew.ops.tensor.copying import scalar_as
 
@@ -79,11 +83,16 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     scalar_as(eps, np.dtype(np.float32) if common.itemsize < 4 else common.np)
     # Floats are not converted: each norm is computed in its own dtype.
     floats = [x if x.dtype.category == dtypes.FLOAT else x.to(common) for x in (x1, x2)]
-    first, second = broadcast_tensors(*floats)
-    wrapped = wrap_dim(dim, first._array.ndim)
-    sizes = [_size(vectors, wrapped, eps) for vectors in (first, second)]
-    unit = second / sizes[1]
-    result: Tensor = (first / sizes[0] * unit).sum(wrapped)
+    one, other = (x._array for x in floats)
+    has_kernel = one.dtype is other.dtype and one.dtype in TYPES and one.shape == other.shape
+    result: Tensor
+    if has_kernel and one.ndim and one.size and local.state.intercept is None:
+        result = _COSINE(*floats, dim=wrap_dim(dim, one.ndim), eps=eps)[0]
+    else:
+        first, second = broadcast_tensors(*floats)
+        wrapped = wrap_dim(dim, first._array.ndim)
+        units = [vectors / _size(vectors, wrapped, eps) for vectors in (first, second)]
+        result = (units[0] * units[1]).sum(wrapped)
     observer = active.observer
     if observer is not None:
         observer.similarity_computed(x1, x2, result)
@@ -93,9 +102,75 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 def _size(vectors: Tensor, dim: int, eps: float) -> Tensor:
     size = vectors.norm(2, dim, keepdim=True).clone()
     # The gradient is that of the norm itself, also where the bound applies.
-    too_large = eps > 1 and eps > dtypes.finfo(size.dtype).max
-    size.detach().clamp_min_(math.inf if too_large else eps)
+    size.detach().clamp_min_(_bound(eps, size.dtype))
     return size
+
+
+def _bound(eps: float, dtype: dtypes.dtype) -> float:
+    """The smallest length, as a dtype has it."""
+    return math.inf if eps > 1 and eps > dtypes.finfo(dtype).max else eps
+
+
+@over_rows("cosine_similarity", "(n),(n),()->(),(),()", cost=2)
+def _COSINE_KERNEL(a: Any, b: Any, eps: Any) -> Any:
+    sizes = (a * a).row_sum().sqrt(), (b * b).row_sum().sqrt()
+    units = a / sizes[0].maximum(eps), b / sizes[1].maximum(eps)
+    return (units[0] * units[1]).row_sum(), *sizes
+
+
+@over_rows("cosine_similarity_backward", "(n),(n),(),(),(),(),()->(n)", cost=2)
+def _COSINE_BACKWARD_KERNEL(
+    a: Any, b: Any, g: Any, cosine: Any, size: Any, size_of_b: Any, eps: Any
+) -> Any:
+    factor = g / size.maximum(eps)
+    along = where(size.eq(0.0), 0.0, factor * cosine / size)
+    return factor / size_of_b.maximum(eps) * b - along * a
+
+
+def _cosine(x1: Array, x2: Array, *, dim: int, eps: float) -> tuple[Array, ...]:
+    """The cosines, the lengths, and the cosines again: the first may be written to."""
+    rows = [np.moveaxis(each, dim, -1) for each in (x1, x2)]
+    cosine, *sizes = _COSINE_KERNEL.specialize(x1)(*rows, _bound(eps, dtypes.of_array(x1)))
+    return cosine, *sizes, cosine.copy()
+
+
+def _cosine_gradients(
+    g: tuple[Tensor | None, ...],
+    x1: Tensor,
+    x2: Tensor,
+    out1: Tensor,
+    out2: Tensor,
+    out3: Tensor,
+    dim: int,
+    eps: float,
+    needs: tuple[bool, bool],
+) -> tuple[Tensor | None, ...]:
+    found: list[Tensor | None] = [None, None]
+    if g[0] is None:
+        return tuple(found)
+    pairs = ((x1, x2, out1, out2), (x2, x1, out2, out1))
+    if graph_is_wanted():
+        sizes = [_size(each, dim, eps) for each in (x1, x2)]
+        cosine = (x1 / sizes[0] * (x2 / sizes[1])).sum(dim, keepdim=True)
+        for place, (x, other, *_) in enumerate(pairs):
+            if needs[place]:
+                factor = g[0].unsqueeze(dim) / sizes[place]
+                norm = x.norm(2, dim, keepdim=True)
+                along = (factor * cosine / norm).masked_fill(norm == 0, 0)
+                found[place] = factor * (other / sizes[1 - place]) - along * x
+        return tuple(found)
+    kernel, bound = _COSINE_BACKWARD_KERNEL.specialize(x1._array), _bound(eps, x1.dtype)
+    for place, (x, other, size, size_of_other) in enumerate(pairs):
+        if needs[place]:
+            rows = [np.moveaxis(each._array, dim, -1) for each in (x, other)]
+            numbers = [each._array for each in (g[0], out3, size, size_of_other)]
+            found[place] = wrap(np.moveaxis(kernel(*rows, *numbers, bound), -1, dim))
+    return tuple(found)
+
+
+_COSINE = Op(
+    "cosine_similarity", _cosine, joint=_cosine_gradients, outputs=4, node="SumBackward1"
+)  # fmt: skip
 
 
 @public(checked=True, method=False, out=False)

@@ -11,6 +11,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes, random
 from clew.core.inplace import apply_inplace
+from clew.core.interception import note_constant
 from clew.core.op import OPS, Op
 from clew.core.public import public
 from clew.core.result_layout import memory_order
@@ -29,7 +30,7 @@ _BITS = 53
 
 
 @elementwise("dropout_kept", 2, scalars=(1,), types=[([I64, I64], [BOOL])])
-def _KEPT_KERNEL(word: Any, bound: Any) -> Any:
+def KEPT_KERNEL(word: Any, bound: Any) -> Any:
     return (word & ((1 << _BITS) - 1)) < bound
 
 
@@ -43,9 +44,14 @@ def _DROP_KERNEL(x: Any, kept: Any, scale: Any) -> Any:
     return x * where(kept, scale, 0.0)
 
 
+def bound(p: float) -> int:
+    """The words that keep an element with probability `p` are below it."""
+    return math.ceil(p * (1 << _BITS))
+
+
 def _kept(shape: tuple[int, ...], p: float) -> Array:
     words = random.default_generator.random64(math.prod(shape)).view(np.int64)
-    kept: Array = _KEPT_KERNEL.specialize(words)(words, math.ceil(p * (1 << _BITS)))
+    kept: Array = KEPT_KERNEL.specialize(words)(words, bound(p))
     return kept.reshape(shape)
 
 
@@ -112,6 +118,12 @@ ALPHA_NOISE = Op(
 )
 
 
+def _zero(input: Tensor) -> Tensor:
+    """What everything is multiplied by where all is dropped."""
+    result: Tensor = note_constant(wrap(np.zeros((), input._array.dtype)))
+    return result
+
+
 def _multiply(input: Tensor, factor: Tensor, inplace: bool) -> Tensor:
     return apply_inplace(OPS["mul"], input, factor) if inplace else input * factor
 
@@ -140,7 +152,7 @@ def _dropout(input: Tensor, p: float, train: bool, inplace: bool, per_feature: b
     if p == 0 or not train or not input._array.size:
         return input
     if p == 1:
-        return _multiply(input, wrap(np.zeros((), input._array.dtype)), inplace)
+        return _multiply(input, _zero(input), inplace)
     _check_input(input, per_feature)
     kept = NOISE(input, p=p, per_feature=per_feature)
     result: Tensor = apply_inplace(DROP, input, kept, p=p) if inplace else DROP(input, kept, p=p)
@@ -153,7 +165,7 @@ def _alpha_dropout(
     if p == 0 or not train or not input._array.size:
         return input
     if p == 1:
-        return _multiply(input, wrap(np.zeros((), input._array.dtype)), inplace)
+        return _multiply(input, _zero(input), inplace)
     _check_input(input, per_feature)
     factor, offset = ALPHA_NOISE(input, p=p, per_feature=per_feature)
     result = _multiply(input, factor, inplace)

@@ -11,14 +11,15 @@ from clew.backend import dtypes
 from clew.core.arguments import typed
 from clew.core.inplace import bump_version
 from clew.core.interception import by_example
+from clew.core.meta.device import refuse_read
 from clew.core.op import Op
 from clew.core.state import local
 from clew.core.tensor import Tensor, of_values
 from clew.kernels import numpy as kernels
 from clew.kernels.numpy.arrays import are_below, widened
 from clew.ops.define import vmap_errors
-from clew.ops.define.dims import require_bool
-from clew.ops.reduce.choosing import refuse_complex_history
+from clew.ops.define.dims import refuse_flag, require_bool
+from clew.ops.define.rows import refuse_complex_history
 
 Array = np.ndarray
 
@@ -50,6 +51,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     if num_classes == -1:
         if tensor._is_lifted:
             raise vmap_errors.class_count()
+        refuse_read(tensor, "one_hot")
         num_classes = of_values(lambda values: int(values.max()) + 1, tensor)
     elif of_values(lambda values: bool(values.size and values.max() >= num_classes), tensor):
         raise RuntimeError("Class values must be smaller than num_classes." + errors.at_user_line())
@@ -65,7 +67,12 @@ ONE_HOT = Op(
 
 
 def _embedding(
-    weight: Array, indices: Array, *, padding_idx: int, scale_grad_by_freq: bool
+    weight: Array,
+    indices: Array,
+    *,
+    padding_idx: int,
+    scale_grad_by_freq: bool,
+    sparse: bool = False,
 ) -> Array:
     if not weight.shape[0] and indices.size:
         raise RuntimeError(
@@ -116,17 +123,49 @@ EMBEDDING_BACKWARD = Op(
     "embedding_dense_backward", _embedding_backward, grads={"grad_output": _scatter_gradient},
     multilinear=True,
 )  # fmt: skip
-EMBEDDING = Op(
-    "embedding", _embedding, multilinear=True,
-    grads={
-        "weight": lambda g, indices, padding_idx, scale_grad_by_freq, weight_shape: (
-            EMBEDDING_BACKWARD(
-                g, indices, rows=weight_shape[0], padding_idx=padding_idx,
-                scale_grad_by_freq=scale_grad_by_freq,
-            )
+
+
+def gradient_of_table(
+    g: Tensor,
+    indices: Tensor,
+    padding_idx: int,
+    scale_grad_by_freq: bool,
+    weight_shape: tuple[int, ...],
+    sparse: bool | None = False,
+) -> Tensor:
+    """The gradient of a table whose rows were looked up; a sparse one lists these rows alone."""
+    if sparse:
+        return _sparse_gradient(g, indices, padding_idx, scale_grad_by_freq, weight_shape)
+    result: Tensor = EMBEDDING_BACKWARD(
+        g, indices, rows=weight_shape[0], padding_idx=padding_idx,
+        scale_grad_by_freq=scale_grad_by_freq,
+    )  # fmt: skip
+    return result
+
+
+def _sparse_gradient(
+    g: Tensor,
+    indices: Tensor,
+    padding_idx: int,
+    scale_grad_by_freq: bool,
+    weight_shape: tuple[int, ...],
+) -> Tensor:
+    from clew.ops.sparse.construction import sparse_coo_tensor
+
+    if scale_grad_by_freq:
+        raise RuntimeError(
+            "embedding_backward: scale_grad_by_freq not supported with sparse gradients"
+            + errors.at_user_line()
         )
-    },
-)  # fmt: skip
+    flat = indices.reshape(-1).to(dtypes.int64)
+    values = g.reshape(flat._array.size, weight_shape[1])
+    if padding_idx >= 0:
+        kept = flat != padding_idx
+        flat, values = flat[kept], values[kept]
+    return sparse_coo_tensor(flat.unsqueeze(0), values, weight_shape)
+
+
+EMBEDDING = Op("embedding", _embedding, multilinear=True, grads={"weight": gradient_of_table})
 
 
 def check_indices(indices: Tensor, function: str, name: str = "indices") -> None:
@@ -152,7 +191,7 @@ def padding_index(padding_idx: int, rows: int) -> int:
 @by_example
 def renormalize_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
     """Shrink, in place, the rows that are looked up and whose norm is too large."""
-    if not weight.dtype.is_floating_point:
+    if weight.dtype.category < dtypes.FLOAT:
         raise RuntimeError(
             "norm(): input dtype should be either floating point or complex. Got "
             f"{weight.dtype.scalar_name} instead." + errors.at_user_line()
@@ -162,7 +201,8 @@ def renormalize_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type
     rows = np.unique(indices._array)
     picked = widened(table[rows])
     # PyTorch rounds the norms to the dtype of the table.
-    norms = np.linalg.norm(picked, ord=norm_type, axis=1, keepdims=True).astype(table.dtype)
+    real = weight.dtype.to_real().np
+    norms = np.linalg.norm(picked, ord=norm_type, axis=1, keepdims=True).astype(real)
     sizes = norms.astype(np.float64)
     scale = np.where(sizes > max_norm, max_norm / (sizes + 1e-7), 1)
     table[rows] = (picked * scale.astype(picked.dtype)).astype(table.dtype)
@@ -187,7 +227,7 @@ def embedding(
         max_norm: shorten the rows that are used to this norm, in place
         norm_type: the order of that norm
         scale_grad_by_freq: divide a row's gradient by how often the input names it
-        sparse: taken as in PyTorch; gradients are dense all the same
+        sparse: make the gradient of `weight` a sparse tensor, which lists the rows that are used
 
     Example:
         >>> F.embedding(clew.tensor([2, 0]), clew.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
@@ -196,6 +236,7 @@ def embedding(
     """
     if not isinstance(weight, Tensor):
         raise errors.wrong_argument("embedding", "weight", 1, "Tensor", weight)
+    refuse_flag("padding_idx", padding_idx)
     if scale_grad_by_freq is not False or sparse is not False:
         require_bool("scale_grad_by_freq", scale_grad_by_freq)
         require_bool("sparse", sparse)
@@ -210,7 +251,7 @@ def embedding(
             refuse_complex_history("embedding", weight)
         renormalize_rows(weight, input, max_norm, norm_type)
     result: Tensor = EMBEDDING(
-        weight, input, padding_idx=padding, scale_grad_by_freq=scale_grad_by_freq
+        weight, input, padding_idx=padding, scale_grad_by_freq=scale_grad_by_freq, sparse=sparse
     )
     # Indices that are out of range are said first.
     if weight.dtype.is_complex:

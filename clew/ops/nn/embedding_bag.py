@@ -15,8 +15,8 @@ from clew.kernels import compiled
 from clew.kernels.numpy.arrays import widened
 from clew.ops.nn.embedding import (
     EMBEDDING,
-    EMBEDDING_BACKWARD,
     check_indices,
+    gradient_of_table,
     padding_index,
     renormalize_rows,
 )
@@ -54,6 +54,7 @@ def _embedding_bag(
     mode: str,
     padding_idx: int,
     scale_grad_by_freq: bool,
+    sparse: bool = False,
 ) -> tuple[Array, Array]:
     bags, width = offsets.size, weight.shape[1]
     ids = _bag_ids(indices, offsets)
@@ -103,6 +104,7 @@ def _bag_gradients(
     mode: str,
     padding_idx: int,
     scale_grad_by_freq: bool,
+    sparse: bool | None,
     needs: tuple[bool, ...],
 ) -> tuple[Tensor | None, ...]:
     grad = g[0]
@@ -127,10 +129,9 @@ def _bag_gradients(
         if grad._array.dtype in dtypes.HALVES:
             rows_of, order = indices.sort()
             scaled = scaled.index_select(0, order)
-        of_weight = EMBEDDING_BACKWARD(
-            scaled, rows_of, rows=rows, padding_idx=padding_idx,
-            scale_grad_by_freq=scale_grad_by_freq,
-        )  # fmt: skip
+        of_weight = gradient_of_table(
+            scaled, rows_of, padding_idx, scale_grad_by_freq, (rows, width), sparse
+        )
     if needs[3]:
         vectors = EMBEDDING(weight, indices, padding_idx=-1, scale_grad_by_freq=False)
         products = each.unsqueeze(-2) @ vectors.unsqueeze(-1)
@@ -165,7 +166,7 @@ def embedding_bag(
         norm_type: the order of that norm
         scale_grad_by_freq: divide a row's gradient by how often the input names it
         mode: "sum", "mean" or "max"
-        sparse: taken as in PyTorch; gradients are dense all the same
+        sparse: make the gradient of `weight` a sparse tensor, which lists the rows that are used
         per_sample_weights: a factor for each index, for "sum"
         include_last_offset: whether `offsets` ends with the size of the input
         padding_idx: a row that takes no part
@@ -209,7 +210,7 @@ def embedding_bag(
         renormalize_rows(weight, indices, max_norm, norm_type)
     result: tuple[Tensor, ...] = EMBEDDING_BAG(
         weight, indices, starts, per_sample_weights, mode=mode, padding_idx=padding,
-        scale_grad_by_freq=scale_grad_by_freq,
+        scale_grad_by_freq=scale_grad_by_freq, sparse=sparse,
     )  # fmt: skip
     bags = result[0]
     return bags.narrow(0, 0, starts._array.size - 1) if has_rest else bags

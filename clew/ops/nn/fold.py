@@ -348,7 +348,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
         tensor([0., 2., 1., 3.])
     """
     require_tensor("channel_shuffle", "input", 1, input)
-    if not isinstance(groups, (int, np.integer)):
+    if not is_int(groups):
         raise TypeError(
             f"channel_shuffle(): argument 'groups' (position 2) must be int, not "
             f"{type(groups).__name__}" + errors.at_user_line()

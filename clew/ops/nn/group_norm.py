@@ -15,12 +15,14 @@ from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.codegen.ufunc import over_rows
 from clew.kernels.numpy.arrays import row_by_row, widened
+from clew.ops.define.memory_layout import channels_last_order, in_order
 from clew.ops.nn.batch_norm import (
     ROWS,
     SHORTEST_ROW,
     affine,
     batch_normalized,
     gradients,
+    writing_statistics,
 )
 from clew.ops.nn.layer_norm import (
     LAYER_NORM_BACKWARD_KERNEL,
@@ -122,7 +124,8 @@ def _instance_normalized(
     out = batch_normalized(flat, means, variances, weights, biases, use_input_stats, momentum, eps)
     for running, latest in ((running_mean, means), (running_var, variances)):
         if running is not None and latest is not None and use_input_stats:
-            running.copy_(latest.view(n, c).mean(0))
+            with writing_statistics():
+                running.copy_(latest.view(n, c).mean(0))
     result: Tensor = out.view(*input._array.shape)
     return result
 
@@ -131,7 +134,7 @@ def _instance_normalized(
 
 
 @over_rows("group_statistics", "(n),()->(),()", cost=2)
-def _STATISTICS_KERNEL(x: Any, eps: Any) -> Any:
+def STATISTICS_KERNEL(x: Any, eps: Any) -> Any:
     _, mean, rstd = row_statistics(x, eps)
     return mean, rstd
 
@@ -160,7 +163,7 @@ def _has_kernels(input: Array, *others: Array | None) -> bool:
     return bool(input.size) and LAYER_NORM_KERNEL.specialize(input) is not None
 
 
-def _channels_are_long(shape: Shape) -> bool:
+def channels_are_long(shape: Shape) -> bool:
     """Whether a channel of a sample makes a row; otherwise the group does, as in layer_norm."""
     return math.prod(shape[2:]) >= SHORTEST_ROW
 
@@ -183,12 +186,12 @@ def _group_norm_by_rows(
 ) -> tuple[Array, Array, Array]:
     shape, small = input.shape, input.dtype.type(eps)
     groups = input.reshape(shape[0], num_groups, -1)
-    if not _channels_are_long(shape):
+    if not channels_are_long(shape):
         factor = _along_groups(weight, 1, input, num_groups)
         offset = _along_groups(bias, 0, input, num_groups)
         out, mean, rstd = LAYER_NORM_KERNEL.ufunc(groups, factor, offset, small)
         return out.reshape(shape), mean, rstd
-    mean, rstd = _STATISTICS_KERNEL.ufunc(groups, small)
+    mean, rstd = STATISTICS_KERNEL.ufunc(groups, small)
     scale = _per_channel(rstd, shape[1])
     if weight is not None:
         scale *= weight
@@ -214,8 +217,14 @@ def _group_norm_gradients(
     if grad is None:
         return None, None, None
     if not graph_is_wanted() and _has_kernels(input._array, grad._array, factor):
-        by_rows = _gradients_by_channels if _channels_are_long(shape) else _gradients_by_groups
-        return by_rows(row_by_row(grad._array), row_by_row(input._array), factor, mean, rstd, needs)
+        by_rows = _gradients_by_channels if channels_are_long(shape) else _gradients_by_groups
+        found = by_rows(
+            row_by_row(grad._array), row_by_row(input._array), factor, mean, rstd, needs
+        )
+        order = channels_last_order(input._array)
+        if order is None or found[0] is None:
+            return found
+        return wrap(in_order(found[0]._array, order)), *found[1:]
     grouped = (shape[0], num_groups, _per_group(shape, num_groups))
     mean, rstd = kept_statistics(input, weight, out1, out2)
     return gradients(
@@ -319,6 +328,10 @@ def group_norm(
             "Expected more than 1 value per channel when training, got input size "
             f"{errors.shape_list(shape)}" + errors.at_user_line()
         )
+    array = input._array
+    if not array.flags.c_contiguous and channels_last_order(array) is None:
+        # As in PyTorch, it is the copy that backward needs.
+        input = input.contiguous()
     return _group_normalized(input, num_groups, weight, bias, eps)
 
 

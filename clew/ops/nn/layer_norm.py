@@ -289,6 +289,11 @@ def check_normalized_shape(
     if not isinstance(normalized_shape, (tuple, list)):
         raise errors.wrong_argument(name, "normalized_shape", 2, "tuple of ints", normalized_shape)
     shape = tuple(normalized_shape)
+    for place, size in enumerate(shape):
+        if not hasattr(type(size), "__index__"):
+            raise errors.wrong_argument(
+                name, "normalized_shape", 2, "tuple of ints", normalized_shape, place
+            )
     if not shape:
         raise RuntimeError(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "

@@ -13,7 +13,8 @@ from clew.core.tensor import Tensor
 from clew.kernels.gemm.products import affine
 from clew.ops.define.out_checks import input_dtype
 from clew.ops.define.rows import require_tensors
-from clew.ops.linalg.addmm import ADDMM
+from clew.ops.linalg.addmm import ADDMM, addmm
+from clew.ops.linalg.matmul import matmul, mm
 
 
 def linear(
@@ -54,8 +55,8 @@ def linear(
         if ndim == 2:
             transposed = weight.t()
             if bias is None:
-                return input.mm(transposed)
-            return bias.addmm(input, transposed)
+                return mm(input, transposed)
+            return addmm(bias, input, transposed)
         if bias is not None and bias._array.ndim == 1 and ndim and input.is_contiguous():
             return _by_rows(input, weight, bias)
     if not ndim or not weight_ndim:
@@ -63,7 +64,7 @@ def linear(
             f"both arguments to linear need to be at least 1D, but they are {ndim}D and "
             f"{weight_ndim}D" + errors.at_user_line()
         )
-    product = input.matmul(weight.t())
+    product = matmul(input, weight.t())
     return product if bias is None else product + bias
 
 
@@ -76,15 +77,15 @@ def _without_history(state: State, input: Tensor, weight: Tensor, bias: Tensor) 
         or matrix.dtype is not dtype
         or added.dtype is not dtype
         or matrix.ndim != 2
-        or len(shape) < 2
+        or not shape
         or shape[-1] != matrix.shape[1]
         or added.shape != matrix.shape[:1]
     ):
         return None
-    if len(shape) > 2:
+    if len(shape) != 2:
         rows = rows.reshape(math.prod(shape[:-1]), shape[-1])
     product = affine(rows, matrix.T, added)
-    if len(shape) > 2:
+    if len(shape) != 2:
         product = product.reshape(*shape[:-1], matrix.shape[0])
     return ADDMM.output(state, (bias, input, weight), NO_PARAMS, product)
 
@@ -94,7 +95,7 @@ def _by_rows(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     shape = input._array.shape
     rows = input.view(math.prod(shape[:-1]), shape[-1])
     out_features = weight._array.shape[0]
-    product: Tensor = bias.addmm(rows, weight.t())
+    product: Tensor = addmm(bias, rows, weight.t())
     return product.view(*shape[:-1], out_features)
 
 
@@ -118,9 +119,9 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     out_features, _, in2 = weight._array.shape
     rows = input1.reshape(-1, in1)
     # One product with all matrices side by side, then one dot product for each of them.
-    half = rows.mm(weight.permute(1, 0, 2).reshape(in1, out_features * in2))
+    half = mm(rows, weight.permute(1, 0, 2).reshape(in1, out_features * in2))
     half = half.view(-1, out_features, in2)
-    product = half.matmul(input2.reshape(-1, in2, 1)).view(*leading, out_features)
+    product = matmul(half, input2.reshape(-1, in2, 1)).view(*leading, out_features)
     return product if bias is None else product + bias
 
 
@@ -148,8 +149,10 @@ def _check_bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor
             "bilinear(): bias size does not match weight size: got "
             f"{bias._array.shape[0]} but expected {sizes[0]}" + errors.at_user_line()
         )
-    if not input1.dtype is input2.dtype is weight.dtype:
+    last = "" if bias is None else f", bias: {bias.dtype.c_name}"
+    if len({each.dtype for each in (input1, input2, weight, bias) if each is not None}) > 1:
         raise RuntimeError(
-            f"All tensors must have the same dtype, got input1: {input1.dtype.name}, input2: "
-            f"{input2.dtype.name}, weight: {weight.dtype.name}" + errors.at_user_line()
+            f"All tensors must have the same dtype, got input1: {input1.dtype.c_name}, "
+            f"input2: {input2.dtype.c_name}, weight: {weight.dtype.c_name}{last}"
+            + errors.at_user_line()
         )

@@ -50,7 +50,7 @@ def batch_norm_update_stats(
     if running_mean is not None:
         update_running(running_mean, mean, momentum)
     if running_var is not None:
-        update_running(running_var, variance * (count / max(count - 1, 1)), momentum)
+        update_running(running_var, variance, momentum, count / max(count - 1, 1))
     return mean, variance
 
 

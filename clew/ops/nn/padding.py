@@ -309,13 +309,13 @@ def pad(
         )
     if mode == "constant":
         return constant_pad_nd(input, sizes, 0 if value is None else value)
-    if value is not None and value != 0:
-        raise failure(f'Padding mode "{mode}" doesn\'t take in value argument')
     if mode not in _POSITIONS:
         raise NotImplementedError(
             f"Unrecognised padding mode {mode}\n  Known are constant, {', '.join(_POSITIONS)}."
             + errors.at_user_line()
         )
+    if value is not None and value != 0:
+        raise failure(f'Padding mode "{mode}" doesn\'t take in value argument')
     _check_copying(input, mode, sizes)
     dims = len(sizes) // 2
     pads = tuple((sizes[2 * axis], sizes[2 * axis + 1]) for axis in reversed(range(dims)))

@@ -26,19 +26,19 @@ Array = np.ndarray
 
 
 @over_rows("rms_norm", "(n),(n),()->(n),()", cost=2)
-def _RMS_NORM_KERNEL(x: Any, weight: Any, eps: Any) -> Any:
+def RMS_NORM_KERNEL(x: Any, weight: Any, eps: Any) -> Any:
     rstd = 1.0 / ((x * x).row_mean() + eps).sqrt()
     return x * rstd * weight, rstd
 
 
 @over_rows("rms_norm_backward", "(n),(n),(n),()->(n)", cost=2)
-def _RMS_NORM_BACKWARD_KERNEL(g: Any, x: Any, weight: Any, rstd: Any) -> Any:
+def RMS_NORM_BACKWARD_KERNEL(g: Any, x: Any, weight: Any, rstd: Any) -> Any:
     weighted, normal = g * weight, x * rstd
     return rstd * (weighted - normal * (weighted * normal).row_mean())
 
 
 @over_columns("rms_norm_weight", "(m,n),(m,n),(m)->(n)", cost=2)
-def _RMS_NORM_WEIGHT_KERNEL(g: Any, x: Any, rstd: Any) -> Any:
+def RMS_NORM_WEIGHT_KERNEL(g: Any, x: Any, rstd: Any) -> Any:
     return g * x * rstd
 
 
@@ -50,7 +50,7 @@ def _rms_norm(
     leading = input.shape[: input.ndim - normalized_ndim]
     flat = input.reshape(*leading, math.prod(input.shape[input.ndim - normalized_ndim :]))
     factor = as_row(weight, 1, input, normalized_ndim)
-    out, rstd = _RMS_NORM_KERNEL.specialize(input)(flat, factor, input.dtype.type(eps))
+    out, rstd = RMS_NORM_KERNEL.specialize(input)(flat, factor, input.dtype.type(eps))
     return out.reshape(input.shape), np.reshape(rstd, leading + (1,) * normalized_ndim)
 
 
@@ -74,10 +74,10 @@ def _rms_norm_gradients(
     rstd, gradient, x = out1._array.reshape(-1), grad._array.reshape(rows), x.reshape(rows)
     of_input = of_weight = None
     if needs[0]:
-        through = _RMS_NORM_BACKWARD_KERNEL.ufunc(gradient, x, factor, rstd)
+        through = RMS_NORM_BACKWARD_KERNEL.ufunc(gradient, x, factor, rstd)
         of_input = wrap(through.reshape(input._array.shape))
     if needs[1]:
-        total = _RMS_NORM_WEIGHT_KERNEL.ufunc(gradient, x, rstd)
+        total = RMS_NORM_WEIGHT_KERNEL.ufunc(gradient, x, rstd)
         of_weight = wrap(total.reshape(input._array.shape[ndim:]))
     return of_input, of_weight
 
@@ -136,7 +136,14 @@ def rms_norm(
         dims = tuple(range(-len(shape), 0))
         out = wide * (wide.pow(2).mean(dims, keepdim=True) + eps).rsqrt()
     else:
-        inside = weight is not None and weight.dtype is wide.dtype
+        # A weight is saved for the input's gradient only.
+        alone = weight is not None and weight.requires_grad and not wide.requires_grad
+        inside = weight is not None and weight.dtype is wide.dtype and not alone
+        if weight is not None and weight.dtype is not have:
+            errors.warn_once(
+                f"Mismatch dtype between input and weight: input dtype = {have.c_name}, weight "
+                f"dtype = {weight.dtype.c_name}, Cannot dispatch to fused implementation."
+            )
         out = RMS_NORM(wide, weight if inside else None, normalized_ndim=len(shape), eps=eps)[0]
         weight = None if inside else weight
     if weight is not None:

@@ -39,10 +39,30 @@ def keeps_format(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
     Layout shows: in strides, in what `view` accepts, and in which element gets which random number.
     """
+    return _keeping(kernel, 1)
+
+
+def keeps_either_format(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """The same if one of its first two arrays has them there: images, or the weight.
+
+    Volumes in float64 are an exception, as in PyTorch.
+    """
+    keeping = _keeping(kernel, 2)
 
     @functools.wraps(kernel)
     def run(*arrays: Any, **params: Any) -> Any:
-        result, order = kernel(*arrays, **params), channels_last_order(arrays[0])
+        is_plain = arrays[0].ndim == 5 and arrays[0].dtype == np.float64
+        return (kernel if is_plain else keeping)(*arrays, **params)
+
+    return run
+
+
+def _keeping(kernel: Callable[..., Any], count: int) -> Callable[..., Any]:
+    @functools.wraps(kernel)
+    def run(*arrays: Any, **params: Any) -> Any:
+        result, order = kernel(*arrays, **params), None
+        for array in arrays[:count]:
+            order = order or channels_last_order(array)
         if order is None:
             return result
         if isinstance(result, tuple):

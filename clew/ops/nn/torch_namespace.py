@@ -1,16 +1,19 @@
 """Functions of `nn.functional` under `torch.*`, where PyTorch gives them other arguments.
 
-Losses have their reduction by its number: 0 is none, 1 the mean, 2 the sum.
+Losses have their reduction by its number: 0 is none, 1 the mean, 2 the sum. Without one there is
+none, whatever PyTorch's signatures say.
 """
 
 from __future__ import annotations
 
 from clew.core.public import public
 from clew.core.tensor import Tensor
+from clew.ops.linalg.addmm import Number, addmm
 from clew.ops.nn import embedding as tables
-from clew.ops.nn.activation import leaky
+from clew.ops.nn.activation import gated, leaky
 from clew.ops.nn.loss import likelihood
 from clew.ops.nn.loss import margin as margins
+from clew.ops.pointwise.relu import relu
 
 _REDUCTIONS = ("none", "mean", "sum")
 
@@ -20,13 +23,23 @@ def _name(reduction: int) -> str:
     return _REDUCTIONS[reduction] if reduction in (0, 1, 2) else "none"
 
 
+@public(name="_addmm_activation")
+def _addmm_activation(
+    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1,
+    use_gelu: bool = False,
+) -> Tensor:  # fmt: skip
+    """`addmm` and `relu`, or `gelu`."""
+    result = addmm(input, mat1, mat2, beta=beta, alpha=alpha)
+    return gated.gelu(result) if use_gelu else relu(result)
+
+
 @public(method=False, out=False, name="binary_cross_entropy_with_logits")
 def _binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
     weight: Tensor | None = None,
     pos_weight: Tensor | None = None,
-    reduction: int = 1,
+    reduction: int = 0,
 ) -> Tensor:
     return likelihood.binary_cross_entropy_with_logits(
         input, target, weight, reduction=_name(reduction), pos_weight=pos_weight
@@ -35,7 +48,7 @@ def _binary_cross_entropy_with_logits(
 
 @public(method=False, out=False, name="kl_div")
 def _kl_div(
-    input: Tensor, target: Tensor, reduction: int = 1, *, log_target: bool = False
+    input: Tensor, target: Tensor, reduction: int = 0, *, log_target: bool = False
 ) -> Tensor:
     # The mean over elements, of which `nn.functional` warns, is not asked for there.
     loss = likelihood.kl_div(input, target, reduction="none", log_target=log_target)
@@ -53,21 +66,21 @@ def _poisson_nll_loss(
 
 @public(method=False, out=False, name="hinge_embedding_loss")
 def _hinge_embedding_loss(
-    input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = 1
+    input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = 0
 ) -> Tensor:
     return margins.hinge_embedding_loss(input, target, margin, reduction=_name(reduction))
 
 
 @public(method=False, out=False, name="margin_ranking_loss")
 def _margin_ranking_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 1
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 0
 ) -> Tensor:
     return margins.margin_ranking_loss(input1, input2, target, margin, reduction=_name(reduction))
 
 
 @public(method=False, out=False, name="cosine_embedding_loss")
 def _cosine_embedding_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 1
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 0
 ) -> Tensor:
     return margins.cosine_embedding_loss(input1, input2, target, margin, reduction=_name(reduction))
 
@@ -81,7 +94,7 @@ def _triplet_margin_loss(
     p: float = 2.0,
     eps: float = 1e-6,
     swap: bool = False,
-    reduction: int = 1,
+    reduction: int = 0,
 ) -> Tensor:
     return margins.triplet_margin_loss(
         anchor, positive, negative, margin, p, eps, swap, reduction=_name(reduction)
@@ -144,4 +157,6 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
     if dim == -1:
         return v.norm(pow)
     others = [each for each in range(v._array.ndim) if each != dim]
+    if not others:
+        return v.abs()
     return v.norm(pow, others, keepdim=True)

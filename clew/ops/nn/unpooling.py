@@ -16,6 +16,7 @@ from clew.core.tensor import Tensor
 from clew.kernels import numpy as kernels
 from clew.ops.create.random import rand
 from clew.ops.define.memory_layout import in_order
+from clew.ops.define.rows import refuse_gradient
 from clew.ops.nn.max_pooling import FRACTIONAL_MAX, PICK, Tensors
 from clew.ops.nn.spatial import (
     Shape,
@@ -61,6 +62,7 @@ def _fractional(
     kernels = _fractional_sizes(name, dims, "kernel_size", 2, kernel_size)
     sizes = _fractional_sizes(name, dims, "output_size", 3, output_size)
     _check_fractional(name, dims, input, kernels, sizes, samples)
+    refuse_gradient(name, random_samples=samples)
     result: Tensors = FRACTIONAL_MAX[dims](input, samples, kernel_size=kernels, output_size=sizes)
     return result
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from clew import errors
 from clew.core.elementwise import NUMBER
-from clew.core.inplace import check_write, store
+from clew.core.inplace import bump_version, check_write
 from clew.core.public import methods
 from clew.core.state import local
 from clew.core.tensor import Tensor
@@ -19,7 +19,8 @@ def _write(self: Tensor, name: str, values: Any) -> Tensor:
     if self._array.dtype.kind != "b":
         values = map(_number, values)
     array = np.fromiter(values, self._array.dtype, self._array.size)
-    store(self, array.reshape(self._array.shape), name)
+    np.copyto(self._array, array.reshape(self._array.shape))
+    bump_version(self, name)
     return self
 
 

@@ -20,11 +20,12 @@ from clew.core.op import OPS
 from clew.core.overrides import first_met, unseen
 from clew.core.public import FUNCTIONS, methods, public
 from clew.core.tensor import Tensor
+from clew.kernels.compiled import complex_parts
 from clew.kernels.compiled.threaded_ufuncs import threaded
 from clew.kernels.numpy.arrays import redo_single_elements, rounded, widened
 from clew.kernels.numpy.conversion import converted
 from clew.ops.define import out_checks
-from clew.ops.define.deprecated_forms import sorted_out
+from clew.ops.define.deprecated_forms import number, sorted_out
 from clew.ops.define.memory_layout import as_first, for_kinds
 from clew.ops.define.rows import (
     REAL,
@@ -54,10 +55,9 @@ def conj(value: Any) -> Any:
 ZEROS = Row("_zeros_of", np.zeros_like, inputs=("self",), non_differentiable="constant")
 
 
-def zeros_of(g: Tensor) -> Tensor:
+def zeros_of(g: Any) -> Any:
     """A gradient of zeros: the result moves in steps, so its slope is 0 wherever it has one."""
-    result: Tensor = ZEROS(g)
-    return result
+    return ZEROS.over(g)
 
 
 def no_derivative(name: str) -> Callable[[Tensor], Tensor]:
@@ -176,9 +176,9 @@ def _check_alpha(op: Row, alpha: Any, *values: Any) -> tuple[Any, ...]:
     wrong = ""
     if isinstance(alpha, bool) and result.category != dtypes.BOOL:
         wrong = "Boolean alpha only supported for Boolean results."
-    if isinstance(alpha, float) and result.category < dtypes.FLOAT:
+    if isinstance(alpha, (float, np.floating)) and result.category < dtypes.FLOAT:
         wrong = "For integral input tensors, argument alpha must not be a floating point number."
-    if isinstance(alpha, complex) and result.category < dtypes.COMPLEX:
+    if isinstance(alpha, (complex, np.complexfloating)) and result.category < dtypes.COMPLEX:
         wrong = "For non-complex input tensors, argument alpha must not be a complex number."
     if wrong:
         shapes = [value._array.shape for value in values if isinstance(value, Tensor)]
@@ -220,6 +220,7 @@ def add(input: Any, other: Any, *old: Any, alpha: complex = 1) -> Tensor:
             if first_met(input, other):
                 return add(input, other)
             raise
+    alpha = number("add", "alpha", alpha)
     return ADD_SCALED(*_check_alpha(ADD, alpha, input, other), alpha=alpha)
 
 
@@ -246,6 +247,7 @@ def sub(input: Any, other: Any, *old: Any, alpha: complex = 1) -> Tensor:
             if first_met(input, other):
                 return sub(input, other)
             raise
+    alpha = number("sub", "alpha", alpha)
     return SUB_SCALED(*_check_alpha(SUB, alpha, input, other), alpha=alpha)
 
 
@@ -265,6 +267,7 @@ def rsub(input: Tensor, other: Any, *, alpha: complex = 1) -> Tensor:
     require_tensors("rsub", input=input)
     if type(alpha) is int and alpha == 1:
         return (_rsub_tensor if isinstance(other, Tensor) else _rsub_number)(input, other)
+    alpha = number("rsub", "alpha", alpha)
     return RSUB_SCALED(*_check_alpha(RSUB, alpha, input, other), alpha=alpha)
 
 
@@ -281,6 +284,7 @@ def _add_(self: Tensor, other: Any, *old: Any, alpha: complex = 1) -> Tensor:
         self, other, alpha = _read_old("add_", alpha, self, other, *old)
     if type(alpha) is int and alpha == 1:
         return apply_inplace(ADD, *operands(ADD, self, other))
+    alpha = number("add_", "alpha", alpha)
     return apply_inplace(ADD_SCALED, *_check_alpha(ADD, alpha, self, other), alpha=alpha)
 
 
@@ -290,6 +294,7 @@ def _sub_(self: Tensor, other: Any, *old: Any, alpha: complex = 1) -> Tensor:
     if type(alpha) is int and alpha == 1:
         return apply_inplace(SUB, *operands(SUB, self, other))
     refuse_leaf(self, "sub_")
+    alpha = number("sub_", "alpha", alpha)
     return apply_inplace(SUB_SCALED, *_check_alpha(SUB, alpha, self, other), alpha=alpha)
 
 
@@ -353,6 +358,7 @@ abs_ = unary_row(
 )  # fmt: skip
 
 
+cast(Row, OPS["abs"]).complex_forward = complex_parts.lengths
 _EXACT_ABS, _ANY_ABS = out_form(FUNCTIONS["abs"], SAME_OUT), out_form(FUNCTIONS["abs"])
 
 

@@ -1,4 +1,4 @@
-"""Choosing between values: where, clamp, maximum and minimum, relu, nan_to_num."""
+"""Choosing between values: where, clamp, maximum and minimum."""
 
 from __future__ import annotations
 
@@ -16,16 +16,20 @@ from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.codegen import ir
 from clew.kernels.codegen.ufunc import elementwise
+from clew.kernels.compiled.threaded_ufuncs import threaded
 from clew.ops.define import out_checks, rows, vmap_errors
 from clew.ops.define.rows import REALS, SAME_OUT, Row, out_form, require_tensors
-from clew.ops.pointwise.arithmetic import zeros_of
+from clew.ops.pointwise.logic import check_where
 from clew.ops.tensor.copying import fits_all, scalar_as
+from clew.ops.tensor.info import result_type
 
 BOOLS = np.dtype(np.bool_)
 
 
 class Where(Elementwise):
     """`where`: the condition takes no part in type promotion, and nothing is rounded."""
+
+    keeps_complex = True
 
     def compute(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> np.ndarray:
         _, result = self.result_dtype(inputs[1:])
@@ -134,9 +138,18 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
         if condition._is_lifted:
             raise vmap_errors.dynamic_shape("where")
         return condition.nonzero(as_tuple=True)
-    _check_where(condition, input, other)
+    check_where(condition, input, other)
     _check_numbers(WHERE, condition, input, other)
-    return WHERE(condition, input, other)
+    return WHERE(condition, *_beside_complex_number(input, other))
+
+
+def _beside_complex_number(input: Any, other: Any) -> tuple[Any, Any]:
+    """A real tensor beside a complex number is converted first: it has a gradient then."""
+    if isinstance(other, complex) and isinstance(input, Tensor):
+        return input.to(result_type(input, other)), other
+    if isinstance(input, complex) and isinstance(other, Tensor):
+        return input, other.to(result_type(input, other))
+    return input, other
 
 
 @public(function=False, name="where")
@@ -167,24 +180,14 @@ def _check_numbers(op: Elementwise, *values: Any) -> None:
             scalar_as(number, dtype)
 
 
-def _check_where(condition: Any, input: Any, other: Any) -> None:
-    if not isinstance(condition, Tensor):
-        raise errors.wrong_argument("where", "condition", 1, "Tensor", condition)
-    for position, (name, value) in enumerate((("input", input), ("other", other))):
-        if not isinstance(value, (Tensor, *NUMBER)):
-            raise errors.wrong_argument("where", name, position + 2, "Tensor", value)
-    if condition.dtype not in (dtypes.bool_, dtypes.uint8):
-        raise RuntimeError(
-            "where expected condition to be a boolean tensor, but got a tensor with dtype "
-            f"{condition.dtype.scalar_name}" + errors.at_user_line()
-        )
-
-
 # -- maximum and minimum ---------------------------------------------------------------------
 
 
-def _share(g: Tensor, self: Tensor, other: Tensor, loses: Tensor) -> Tensor:
-    """The gradient of the winner; equal values get half each."""
+def _share(g: Any, self: Any, other: Any, loses: Any) -> Any:
+    """The gradient of the winner; equal values get half each. Of tensors or bare arrays."""
+    if type(g) is np.ndarray:
+        shared = chosen(self == other, np.asarray(g / 2), g)
+        return chosen(loses, np.zeros((), g.dtype), shared)
     return WHERE(loses, 0, WHERE(self == other, g / 2, g))
 
 
@@ -196,7 +199,7 @@ maximum = rows.binary_row(
     "maximum", np.maximum,
     lambda g, self, other: _share(g, self, other, self < other),
     lambda g, self, other: _share(g, self, other, other < self),
-    takes=REALS, refusals=_no_complex("maximum"), in_place=False, numbers=False,
+    bare=True, takes=REALS, refusals=_no_complex("maximum"), in_place=False, numbers=False,
     kinks="half each where equal",
     doc="The larger of two elements; NaN if one of them is NaN.",
     example=">>> clew.maximum(clew.tensor([1, 5]), clew.tensor([3, 4]))\ntensor([3, 5])",
@@ -205,7 +208,7 @@ minimum = rows.binary_row(
     "minimum", np.minimum,
     lambda g, self, other: _share(g, self, other, self > other),
     lambda g, self, other: _share(g, self, other, other > self),
-    takes=REALS, refusals=_no_complex("minimum"), in_place=False, numbers=False,
+    bare=True, takes=REALS, refusals=_no_complex("minimum"), in_place=False, numbers=False,
     kinks="half each where equal",
     doc="The smaller of two elements; NaN if one of them is NaN.",
     example=">>> clew.minimum(clew.tensor([1, 5]), clew.tensor([3, 4]))\ntensor([1, 4])",
@@ -273,11 +276,11 @@ def _grad_of_max(g: Tensor, self: Tensor, min: Tensor | None, max: Tensor) -> Te
     return keep(above if min is None else above | (max < min), g)
 
 
-_REFUSED = {"c": NotImplementedError(f"clamp is not supported for complex types{errors.BY_PARTS}")}
+REFUSED = {"c": NotImplementedError(f"clamp is not supported for complex types{errors.BY_PARTS}")}
 _INSIDE = "1 at the bounds"
 CLAMP_NUMBERS = Row(
     "clamp.numbers", _clamped, node="ClampBackward1", takes="ihf", torch_kernel="clamp_scalar_cpu",
-    refusals=_REFUSED, kinks=_INSIDE, bare=True, placement=laid_out_without_numbers,
+    refusals=REFUSED, kinks=_INSIDE, bare=True, placement=laid_out_without_numbers,
     grads={"self": lambda g, self, min, max: keep(_within(self, min, max), g)},
 )  # fmt: skip
 
@@ -293,7 +296,7 @@ class Clamp(Row):
 
 
 CLAMP = Clamp(
-    "clamp", _clamped, takes=REALS, refusals=_REFUSED, kinks=_INSIDE,
+    "clamp", _clamped, takes=REALS, refusals=REFUSED, kinks=_INSIDE,
     grads={
         "self": lambda g, self, min, max: keep(_within(self, min, max), g),
         "min": _grad_of_min,
@@ -302,7 +305,7 @@ CLAMP = Clamp(
 )  # fmt: skip
 CLAMP_MIN_NUMBER = Row(
     "clamp_min.number", np.maximum, inputs=("self", "min"), node="ClampMinBackward0",
-    takes="ihf", torch_kernel="clamp_min_scalar_cpu", refusals=_REFUSED, kinks=_INSIDE,
+    takes="ihf", torch_kernel="clamp_min_scalar_cpu", refusals=REFUSED, kinks=_INSIDE,
     placement=laid_out_without_numbers,
     grads={"self": lambda g, self, min: keep(self >= min, g)},
 )  # fmt: skip
@@ -316,7 +319,7 @@ CLAMP_MIN = Row(
 )  # fmt: skip
 CLAMP_MAX_NUMBER = Row(
     "clamp_max.number", np.minimum, inputs=("self", "max"), node="ClampMaxBackward0",
-    takes="ihf", torch_kernel="clamp_max_scalar_cpu", refusals=_REFUSED, kinks=_INSIDE,
+    takes="ihf", torch_kernel="clamp_max_scalar_cpu", refusals=REFUSED, kinks=_INSIDE,
     placement=laid_out_without_numbers,
     grads={"self": lambda g, self, max: keep(self <= max, g)},
 )  # fmt: skip
@@ -355,6 +358,19 @@ def _quick_clamp(input: Tensor, min: float, max: float) -> Tensor | None:
     return CLAMP_NUMBERS.output(state, (input, min, max), NO_PARAMS, limited)
 
 
+def _quick_bound(input: Tensor, ufunc: np.ufunc, bound: float) -> np.ndarray | None:
+    """The elements of floats limited by one number; None where there is more to look at."""
+    array = input._array
+    dtype = array.dtype
+    if (dtype is not F32 and dtype is not F64) or local.state.intercept is not None:
+        return None
+    try:
+        limited = threaded(ufunc, array, dtypes.as_scalar(bound, dtype))
+    except OverflowError:
+        return None
+    return limited if limited.strides == array.strides else laid_out((array,), limited)
+
+
 @public(inplace=True, out=False, aliases=("clip",))
 def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """Elements limited to [min, max]. The bounds are both numbers or both tensors.
@@ -376,6 +392,12 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
         quick = _quick_clamp(input, min, max)
         if quick is not None:
             return quick
+    elif (min is None or max is None) and (
+        type(min) in _PLAIN_BOUNDS or type(max) in _PLAIN_BOUNDS
+    ):
+        limited = _quick_bound(input, *((np.minimum, max) if min is None else (np.maximum, min)))
+        if limited is not None:
+            return CLAMP_NUMBERS.output(local.state, (input, min, max), NO_PARAMS, limited)
     if min is None and max is None:
         raise RuntimeError(
             "torch.clamp: At least one of 'min' or 'max' must not be None" + errors.at_user_line()
@@ -448,47 +470,4 @@ def _bounded_form(function: Any) -> Any:
 FUNCTIONS.update(
     clamp=_bounded_form(clamp), clip=_bounded_form(clamp), clamp_min=_bounded_form(clamp_min),
     clamp_max=_bounded_form(clamp_max),
-)  # fmt: skip
-
-# -- relu ------------------------------------------------------------------------------------
-
-
-_RELU_KERNEL = elementwise("relu", 1, half=True)(lambda x: ir.where(x < 0.0, 0.0, x))
-_RELU_BACKWARD_KERNEL = elementwise("relu_backward", 2, half=True)(
-    lambda g, y: ir.where(y <= 0.0, 0.0, g)
-)
-
-
-def _relu(self: np.ndarray) -> np.ndarray:
-    kernel = _RELU_KERNEL.specialize(self)
-    return np.maximum(self, 0) if kernel is None else kernel(self)
-
-
-def _relu_backward(grad_output: np.ndarray, result: np.ndarray) -> np.ndarray:
-    kernel = _RELU_BACKWARD_KERNEL.specialize(result)
-    if kernel is not None and grad_output.dtype is result.dtype:
-        return kernel(grad_output, result)
-    return np.where(result <= 0, np.zeros((), grad_output.dtype), grad_output)
-
-
-RELU_BACKWARD: Row = Row(
-    "relu_backward", _relu_backward, node="ThresholdBackwardBackward0",
-    grads={"grad_output": lambda g, result: RELU_BACKWARD(g, result), "result": zeros_of},
-)  # fmt: skip
-
-
-def relu_backward(g: Any, out: Any) -> Any:
-    """The gradient of `relu`, from its result; of tensors or bare arrays."""
-    return _relu_backward(g, out) if type(g) is np.ndarray else RELU_BACKWARD(g, out)
-
-
-relu = rows.unary_row(
-    "relu", _relu, relu_backward, takes="ihf",
-    out=False, bare=True, kinks="0 at 0", takes_halves=True,
-    refusals={
-        "b": RuntimeError("Boolean inputs not supported for relu"),
-        "c": _REFUSED["c"],
-    },
-    doc="The rectified linear unit: `max(input, 0)`.",
-    example=">>> clew.relu(clew.tensor([-1., 0., 2.]))\ntensor([0., 0., 2.])",
 )  # fmt: skip

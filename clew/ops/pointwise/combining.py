@@ -10,12 +10,15 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.arguments import is_real
 from clew.core.elementwise import NUMBER
+from clew.core.inplace import apply_inplace
 from clew.core.public import FUNCTIONS, inplace_method, methods, out_doc, public
 from clew.core.result_layout import laid_out_without_numbers
 from clew.core.state import local
-from clew.core.tensor import Tensor
+from clew.core.tensor import Tensor, wrap
 from clew.kernels import numpy as kernels
+from clew.kernels.codegen.contexts import TYPES
 from clew.kernels.codegen.ir import where
 from clew.kernels.codegen.ufunc import elementwise
 from clew.ops.define import out_checks
@@ -86,6 +89,10 @@ def _LOGADDEXP2_KERNEL(x: Any, y: Any) -> Any:
     return (-distance * math.log(2.0)).exp().log1p().fma(1.0 / math.log(2.0), x.maximum(y))
 
 
+class _LogAddExp(Row):
+    keeps_complex = True
+
+
 def _log_add_exp(self: Any, other: Any) -> Any:
     if self.dtype.kind not in "cW":
         return _LOGADDEXP_KERNEL.specialize(self)(self, other)
@@ -96,7 +103,7 @@ logaddexp = binary_row(
     "logaddexp", _log_add_exp,
     lambda g, self, other: g / conj(1 + (other - self).exp()),
     lambda g, self, other: g / conj(1 + (self - other).exp()),
-    takes=INEXACT, in_place=False, numbers=False,
+    takes=INEXACT, in_place=False, numbers=False, row=_LogAddExp,
     doc="`log(exp(input) + exp(other))`, without overflow on the way.",
     example=(
         ">>> clew.logaddexp(clew.tensor([0., 1000.]), clew.tensor([0., 1000.]))\n"
@@ -121,20 +128,22 @@ logaddexp2 = binary_row(
 
 @elementwise("lerp", 3, cost=2)
 def _LERP_KERNEL(x: Any, end: Any, weight: Any) -> Any:
-    difference = end - x
-    near, far = x + weight * difference, end - difference * (1.0 - weight)
-    return where(weight.abs() < 0.5, near, far)
+    # Rounded as often as in PyTorch.
+    is_near = weight.abs() < 0.5
+    factor = where(is_near, weight, weight - 1.0)
+    return factor.fma(end - x, where(is_near, x, end))
 
 
 def _interpolated(self: Any, end: Any, weight: Any) -> Any:
     """From the nearer end, so that weight 1 gives `end` exactly."""
-    if not isinstance(weight, np.ndarray):
+    is_number = not isinstance(weight, np.ndarray)
+    kernel = _LERP_KERNEL.specialize(self)
+    if kernel is not None and (not is_number or type(weight) is float):
+        return kernel(self, end, weight)
+    if is_number:
         if abs(weight) < 0.5:
             return self + weight * (end - self)
         return end - (end - self) * (1 - weight)
-    kernel = _LERP_KERNEL.specialize(self)
-    if kernel is not None:
-        return kernel(self, end, weight)
     difference = end - self
     near = np.abs(weight) < 0.5
     return np.where(near, self + weight * difference, end - difference * (1 - weight))
@@ -144,7 +153,24 @@ _OF_ENDS = {
     "self": lambda g, weight: g * conj(1 - weight),
     "end": lambda g, weight: g * conj(weight),
 }
-LERP_NUMBER = Row(
+
+
+class _Lerp(Row):
+    """By a number, which may write to one end: moving averages of weights do."""
+
+    def write_into(
+        self, target: np.ndarray, inputs: tuple[Any, ...], params: dict[str, Any]
+    ) -> bool:
+        end, weight = inputs[1]._array, inputs[2]
+        if end.dtype is not target.dtype or target.dtype not in TYPES:
+            return False
+        if end.shape != target.shape or type(weight) is not float:
+            return False
+        _LERP_KERNEL.specialize(target)(target, end, weight, out=target)
+        return True
+
+
+LERP_NUMBER = _Lerp(
     "lerp.number", _interpolated, takes=INEXACT, torch_kernel="lerp_kernel_scalar",
     exact_numbers=True, node="LerpBackward0", grads=_OF_ENDS, placement=laid_out_without_numbers,
 )  # fmt: skip
@@ -183,6 +209,8 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
                 f"{value.dtype.c_name}" + errors.at_user_line()
             )
     op = LERP if isinstance(weight, Tensor) else LERP_NUMBER
+    if isinstance(weight, complex) and not input.dtype.is_complex:
+        scalar_as(weight, input._array.dtype)
     if input.dtype.category < dtypes.FLOAT:
         op.refuse(input.dtype, (input, end))
     return op(input, end, weight)
@@ -203,6 +231,8 @@ _lerp_in_place = inplace_method(lerp, "lerp_", out_checks.same_or_apart)
 def lerp_(self: Tensor, end: Tensor, weight: Any) -> Tensor:
     """In-place version of `lerp`."""
     _require_end("lerp_", end)
+    if type(weight) is float and self.dtype is end.dtype and self._array.dtype in TYPES:
+        return apply_inplace(LERP_NUMBER, self, end, weight)
     return _lerp_in_place(self, end, weight)
 
 
@@ -241,11 +271,23 @@ ADDCMUL = Row(
         "tensor2": lambda g, tensor1, value: g * conj(tensor1 * value),
     },
 )  # fmt: skip
+
+
+def _of_dividend(g: Tensor, tensor2: Tensor, value: Any) -> Tensor:
+    """PyTorch divides in the dtype of the divisor, which integers refuse."""
+    if tensor2.dtype.category < dtypes.FLOAT:
+        have = dtypes.get_default_dtype()
+        raise errors.in_place_dtype(have.scalar_name, tensor2.dtype.scalar_name)
+    # One division, not a reciprocal times a number.
+    dividend = wrap(np.asarray(value).astype(tensor2._array.dtype))
+    return g * conj(dividend / tensor2)
+
+
 ADDCDIV = Row(
     "addcdiv", _plus_quotient, takes=INEXACT, torch_kernel="addcdiv_cpu_out",
     grads={
         "self": lambda g: g,
-        "tensor1": lambda g, tensor2, value: g * conj(value / tensor2),
+        "tensor1": _of_dividend,
         "tensor2": lambda g, tensor1, tensor2, value: -g
         * conj(value * tensor1 / (tensor2 * tensor2)),
     },
@@ -373,6 +415,11 @@ def nan_to_num(
         tensor([  0., 100.,   1.])
     """
     require_tensors("nan_to_num", input=input)
+    for position, (name, value) in enumerate(
+        (("nan", nan), ("posinf", posinf), ("neginf", neginf))
+    ):
+        if value is not None and not is_real(value):
+            raise errors.wrong_argument("nan_to_num", name, position + 2, "float", value)
     if input.dtype.is_complex and input.requires_grad and local.state.grad_enabled:
         raise RuntimeError(
             "nan_to_num does not support automatic differentiation for outputs with complex dtype."

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from clew import errors
+from clew.core.meta.device import refuse_read
 from clew.core.op import camel
 from clew.core.public import FUNCTIONS, methods, public
 from clew.core.tensor import Tensor, of_values, sync
@@ -185,6 +186,7 @@ def allclose(
     close = isclose(input, other, rtol, atol, equal_nan)
     if close._is_lifted:
         raise vmap_errors.no_fallback("allclose", "vmap over torch.allclose isn't supported yet.")
+    refuse_read(close, "allclose")
     return bool(of_values(lambda values: bool(values.all()), close))
 
 
@@ -206,5 +208,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
     # (NumPy's own `array_equal` takes an exception of a signal's handler for a no.)
     if input._is_lifted or other._is_lifted:
         raise vmap_errors.no_fallback("equal")
+    refuse_read(input, "equal")
+    refuse_read(other, "equal")
     a, b = input._array, other._array
     return a.shape == b.shape and bool(of_values(lambda x, y: bool((x == y).all()), input, other))

@@ -204,11 +204,13 @@ methods(real=property(real, _set_real), imag=property(imag, _set_imag))
 # -- conjugates ------------------------------------------------------------------------------
 
 CONJ = MirrorOp(
-    "conj", lambda self: flipped(self, CONJ_BIT), grads={"self": lambda g: g.conj()}, linear=True
-)
+    "conj", lambda self: flipped(self, CONJ_BIT), same_layout=True,
+    grads={"self": lambda g: g.conj()}, linear=True,
+)  # fmt: skip
 NEG_VIEW = MirrorOp(
-    "neg_view", lambda self: flipped(self, NEG_BIT), grads={"self": lambda g: g.neg()}, linear=True
-)
+    "neg_view", lambda self: flipped(self, NEG_BIT), same_layout=True,
+    grads={"self": lambda g: g.neg()}, linear=True,
+)  # fmt: skip
 CONJ_PHYSICAL = Op(
     "conj_physical", lambda self: in_memory_as(self, np.conjugate(self)),
     grads={"self": lambda g: g.conj_physical()}, linear=True,
@@ -322,7 +324,7 @@ def _conj_physical_(self: Tensor) -> Tensor:
 def _conj_physical_function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     if out is None:
         return conj_physical(input)
-    differentiable = input.dtype.is_complex
+    differentiable = True if input.dtype.is_complex else None
     return out_form(conj_physical, SAME_OUT, differentiable)(input, out=out)
 
 

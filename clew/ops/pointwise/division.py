@@ -19,9 +19,11 @@ from clew.core.op import OPS, Formula
 from clew.core.overrides import first_met, unseen
 from clew.core.public import FUNCTIONS, methods, public
 from clew.core.recording import NOT_IMPLEMENTED
+from clew.core.result_layout import visiting_order
 from clew.core.tensor import Tensor
 from clew.kernels.codegen.ir import F32, F64, where
 from clew.kernels.codegen.ufunc import Elementwise, elementwise
+from clew.kernels.compiled import complex_parts
 from clew.kernels.compiled.threaded_ufuncs import THREADED
 from clew.kernels.numpy.arrays import widened
 from clew.kernels.numpy.conversion import converted
@@ -58,6 +60,7 @@ DIV_UNROUNDED = Row(
     "div.unrounded", np.divide, inputs=("self", "other"), rule=FLOAT, exact_numbers=True,
     bare=True, grads=_GRADS, node="DivBackward2",
 )  # fmt: skip
+DIV.complex_forward = DIV_UNROUNDED.complex_forward = complex_parts.quotients
 _plain_div = binary(DIV)
 
 
@@ -68,6 +71,34 @@ def refuse_zero_divisor(result: Any, other: Any) -> None:
     """
     if result.dtype.kind in "iu" and result.size and not np.asarray(other).all():
         raise RuntimeError("ZeroDivisionError" + errors.at_user_line())
+
+
+class _DivisionRow(Row):
+    """A division that integers may fail at: in place, PyTorch goes on until it meets a zero."""
+
+    def write_first_part(
+        self, target: np.ndarray, inputs: tuple[Any, ...], params: dict[str, Any]
+    ) -> None:
+        divisor = inputs[1]._array if isinstance(inputs[1], Tensor) else np.asarray(inputs[1])
+        # Numbers of two dtypes are computed in memory of its own, which is then dropped.
+        if target.dtype.kind not in "iu" or (divisor.ndim and divisor.dtype != target.dtype):
+            return
+        if errors.broadcast_mismatch(self.name, target.shape, divisor.shape) or divisor.all():
+            return
+        shape = np.broadcast_shapes(target.shape, divisor.shape)
+        if shape != target.shape:
+            raise errors.in_place_shape(target.shape, shape)  # said before that there is a zero
+        divisor = np.broadcast_to(divisor, target.shape)
+        order = visiting_order([target.strides, divisor.strides], target.shape)
+        places, divisor = target.transpose(order), divisor.transpose(order)
+        is_zero = divisor == 0
+        result = self.forward(places, np.where(is_zero, 1, divisor).astype(target.dtype))
+        before = np.arange(target.size) < np.argmax(is_zero)
+        np.copyto(places, result, where=before.reshape(places.shape))
+
+
+class _TruncatingRow(_DivisionRow, NativeRow):
+    """The one that PyTorch computes in half precision itself."""
 
 
 def _floor_quotient(self: Any, other: Any) -> Any:
@@ -101,17 +132,17 @@ _ROUNDED_GRADS: dict[str, Formula] = {
     "self": lambda g, other: zeros_of(g),
     "other": lambda g, self, other: zeros_of(g),
 }
-DIV_FLOOR = Row(
+DIV_FLOOR = _DivisionRow(
     "div.floor", _floor_quotient, takes="ihf", torch_kernel="div_floor_cpu", node="DivBackward2",
     grads=_ROUNDED_GRADS,
 )  # fmt: skip
-DIV_TRUNC = NativeRow(
+DIV_TRUNC = _TruncatingRow(
     "div.trunc", _truncated_quotient, takes="ihf", torch_kernel="div_trunc_cpu",
     exact_numbers=True, node="DivBackward2", grads=_ROUNDED_GRADS,
 )  # fmt: skip
 floor_divide = binary_row(
     "floor_divide", _floor_quotient, no_derivative("floor_divide"), no_derivative("floor_divide"),
-    takes="ihf", torch_kernel="div_floor_cpu", node=NOT_IMPLEMENTED,
+    takes="ihf", torch_kernel="div_floor_cpu", node=NOT_IMPLEMENTED, row=_DivisionRow,
     doc="`input / other` rounded down, in the dtype of the operands.",
     example=(
         ">>> clew.floor_divide(clew.tensor([7, -7]), 2)\n"
@@ -120,7 +151,7 @@ floor_divide = binary_row(
         "tensor([ 3., -4.])"
     ),
 )  # fmt: skip
-FUNCTIONS["floor_divide"] = out_form(floor_divide, differentiable=False)
+FUNCTIONS["floor_divide"] = out_form(floor_divide, differentiable=None)
 
 
 def _division(rounding_mode: str | None) -> Row:
@@ -255,7 +286,7 @@ def _fmod(self: Any, other: Any) -> Any:
     return result
 
 
-REMAINDER_NUMBER = Row(
+REMAINDER_NUMBER = _DivisionRow(
     "remainder.number", _remainder, node="RemainderBackward0", takes="ihf",
     torch_kernel="remainder_cpu", bare=True, grads={"self": lambda g: g},
 )  # fmt: skip
@@ -263,18 +294,18 @@ REMAINDER_OF_NUMBER = Row(
     "remainder.of_number", _remainder, node=NOT_IMPLEMENTED, takes="ihf",
     torch_kernel="remainder_cpu", grads={"other": no_derivative("remainder")},
 )  # fmt: skip
-REMAINDER = Row(
+REMAINDER = _DivisionRow(
     "remainder", _remainder, node="RemainderBackward1", takes="ihf",
     grads={
         "self": lambda g: g,
         "other": lambda g, self, other: -g * self.div(other, rounding_mode="floor"),
     },
 )  # fmt: skip
-FMOD_NUMBER = Row(
+FMOD_NUMBER = _DivisionRow(
     "fmod.number", _fmod, node="FmodBackward0", takes="ihf", torch_kernel="fmod_cpu", bare=True,
     grads={"self": lambda g: g},
 )  # fmt: skip
-FMOD = Row(
+FMOD = _DivisionRow(
     "fmod", _fmod, node="FmodBackward1", takes="ihf",
     grads={
         "self": lambda g: g,

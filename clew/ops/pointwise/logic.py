@@ -10,6 +10,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.elementwise import NUMBER
 from clew.core.op import OPS
 from clew.core.public import methods
 from clew.core.result_layout import laid_out
@@ -270,3 +271,22 @@ methods(
 )  # fmt: skip
 for _name in ("logical_not_", "logical_and_", "logical_or_", "logical_xor_"):
     setattr(Tensor, _name, _without_grad(getattr(Tensor, _name)))
+
+
+def check_where(condition: Any, input: Any, other: Any) -> None:
+    """Refuse what `where` cannot take as a condition or to choose between."""
+    if not isinstance(condition, Tensor):
+        raise errors.wrong_argument("where", "condition", 1, "Tensor", condition)
+    for position, (name, value) in enumerate((("input", input), ("other", other))):
+        if not isinstance(value, (Tensor, *NUMBER)):
+            raise errors.wrong_argument("where", name, position + 2, "Tensor", value)
+    if condition.dtype not in (dtypes.bool_, dtypes.uint8):
+        raise RuntimeError(
+            "where expected condition to be a boolean tensor, but got a tensor with dtype "
+            f"{condition.dtype.scalar_name}" + errors.at_user_line()
+        )
+    if condition.dtype is dtypes.uint8:
+        errors.warn_once(
+            "where received a uint8 condition tensor. This behavior is deprecated and will be "
+            "removed in a future version of PyTorch. Use a boolean condition instead."
+        )

@@ -90,7 +90,7 @@ def _raise_to_number(self: np.ndarray, exponent: Any) -> Any:
     if exponent == 2:
         return threaded(np.square, self)
     if exponent == 1:
-        return self.copy()
+        return self.copy("K")
     if exponent == 0.5:
         return threaded(np.sqrt, self)
     if exponent == 3:
@@ -110,12 +110,15 @@ def _raise_to_number(self: np.ndarray, exponent: Any) -> Any:
     return threaded(np.power, self, exponent)
 
 
-def _grad_of_base(g: Tensor, self: Tensor, exponent: Any) -> Tensor:
+def _grad_for_number(g: Any, self: Any, exponent: Any) -> Any:
+    """The gradient of a base whose exponent is a number; of tensors or bare arrays."""
+    if exponent == 0:
+        return zeros_of(g)
+    return g * conj(exponent * POW_NUMBER.over(self, exponent - 1))
+
+
+def _grad_of_base(g: Tensor, self: Tensor, exponent: Tensor) -> Tensor:
     """x^0 is constant, also at x = 0, where the general formula would give 0 · inf."""
-    if not isinstance(exponent, Tensor):
-        if exponent == 0:
-            return zeros_of(g)
-        return g * conj(exponent * self.pow(exponent - 1))
     slope = g * conj(exponent * self.pow(exponent - 1))
     return WHERE(exponent == 0, 0, slope)
 
@@ -131,6 +134,11 @@ def _grad_of_exponent(g: Tensor, self: Any, exponent: Tensor, out: Tensor) -> Te
         # where the power is.)
         logarithm = self.to(POW.result_dtype((self, exponent))[1]).log()
         return g * conj(WHERE((self == 0) & constant, 0, out * logarithm))
+    if isinstance(self, bool) and not exponent.dtype.is_complex:
+        raise RuntimeError(
+            "false INTERNAL ASSERT FAILED: a power of a bool has no gradient, because PyTorch "
+            f"cannot keep its base\n  Write {float(self)} ** x instead." + errors.at_user_line()
+        )
     if self == 0:
         return g * conj(WHERE(constant, 0, out * -math.inf))
     return g * conj(out * _log_of_number(complex(self) if out.dtype.is_complex else self))
@@ -162,9 +170,10 @@ class IntegerPower(Row):
         return compute, result
 
 
-POW_NUMBER = IntegerPower(
+POW_NUMBER: Row = IntegerPower(
     "pow", _raise_to_number, inputs=("self", "exponent"), takes=_TAKES, torch_kernel="pow",
-    grads={"self": _grad_of_base}, kinks="0 at x^0", placement=laid_out_without_numbers,
+    bare=True, grads={"self": _grad_for_number}, kinks="0 at x^0",
+    placement=laid_out_without_numbers,
 )  # fmt: skip
 POW = Row(
     "pow.tensor", _raise_tensor, inputs=("self", "exponent"), takes=_TAKES, torch_kernel="pow",
@@ -254,7 +263,9 @@ def square(input: Tensor) -> Tensor:
 
 
 def _double(value: Any, dtype: dtypes.dtype) -> Any:
-    return value.to(dtype) if isinstance(value, Tensor) else value
+    if isinstance(value, Tensor):
+        return value.to(dtype)
+    return float(value) if isinstance(value, int) else value
 
 
 def _is_complex(value: Any) -> bool:

@@ -16,8 +16,10 @@ from clew.core.public import FUNCTIONS, public
 from clew.core.recording import NOT_IMPLEMENTED
 from clew.core.result_layout import laid_out
 from clew.core.tensor import Tensor
+from clew.kernels.compiled import complex_parts
 from clew.ops import define
 from clew.ops.define import out_checks
+from clew.ops.define.dims import refuse_flag
 from clew.ops.define.memory_layout import as_first
 from clew.ops.define.rows import (
     BOOL,
@@ -117,6 +119,7 @@ def round(input: Tensor, *, decimals: int | None = None) -> Tensor:
         tensor([120.])
     """
     require_tensors("round", input=input)
+    refuse_flag("decimals", decimals)
     if decimals is None:
         return ROUND(input)
     if decimals == 0 and input.dtype.category < dtypes.FLOAT:
@@ -152,12 +155,11 @@ def _sign(self: np.ndarray) -> Any:
         return self.copy()
     if self.dtype == dtypes.complex32.np:
         return _sign(self.astype(np.complex64)).astype(self.dtype)
+    if kind == "c":
+        return complex_parts.directions(self)
     result = np.asarray(np.sign(self))
     if kind == "f":
         np.copyto(result, 0, where=np.isnan(result))
-    elif kind == "c":
-        # An infinite number has no direction.
-        np.copyto(result, complex(np.nan, np.nan), where=~np.isfinite(self))
     return result
 
 
@@ -293,7 +295,7 @@ def heaviside(input: Tensor, values: Tensor) -> Tensor:
 
 _heaviside_out_form = out_form(
     heaviside, "heaviside is not yet implemented for tensors with different dtypes.",
-    differentiable=False,
+    differentiable=None,
 )  # fmt: skip
 
 
@@ -342,6 +344,8 @@ def nextafter(input: Tensor, other: Tensor) -> Tensor:
 
 class _LdexpRow(NativeRow):
     """Of halves that integers scale, the product is rounded and not the power."""
+
+    keeps_complex = True
 
     def prepared(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         is_integer = inputs[1].dtype.category < dtypes.FLOAT

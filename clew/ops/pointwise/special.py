@@ -13,6 +13,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.arguments import is_real
 from clew.core.elementwise import operands
 from clew.core.op import OPS
 from clew.core.public import public
@@ -299,6 +300,12 @@ def _slope_at_zero(name: str, self: Tensor, slope: Callable[[Tensor], Tensor]) -
     return WHERE(tiny, 0.5, slope(safe))
 
 
+def _i0e(self: np.ndarray) -> np.ndarray:
+    in_halves = self.dtype in dtypes.HALVES
+    functions = kernels.special_functions
+    return functions.i0e_of_halves(self) if in_halves else functions.i0e(self)
+
+
 i0: Any = _row(
     "i0", lambda self: kernels.special_functions.i0(self),
     lambda g, self: g * i1(self), "i0_vml_cpu",
@@ -306,8 +313,8 @@ i0: Any = _row(
     example=">>> clew.i0(clew.tensor([0., 1., 2.]))\ntensor([1.0000, 1.2661, 2.2796])",
 )  # fmt: skip
 i0e: Any = _hidden(
-    "i0e", lambda self: kernels.special_functions.i0e(self),
-    lambda g, self, out: g * (i1e(self) - self.sgn() * out), "i0e_cpu",
+    "i0e", _i0e, lambda g, self, out: g * (i1e(self) - self.sgn() * out), "i0e_cpu",
+    takes_halves=True,
     node="SpecialI0EBackward0",
     doc=(
         "`i0(input) * exp(-|input|)`: the Bessel function of order 0, scaled so that it does "
@@ -465,6 +472,8 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
         tensor([-13.8155,   0.0000,   2.1972])
     """
     require_tensors("logit", input=input)
+    if eps is not None and not is_real(eps):
+        raise errors.wrong_argument("logit", "eps", 2, "float", eps)
     return LOGIT(input, eps=eps)
 
 
@@ -475,7 +484,7 @@ def _sinc(self: np.ndarray) -> Any:
 
 def _grad_of_sinc(g: Tensor, self: Tensor) -> Tensor:
     scaled = self * math.pi
-    below = scaled * self
+    below = self * self * math.pi
     slope = g * conj((scaled * scaled.cos() - scaled.sin()) / below)
     # Also 0 for numbers so small that their square is.
     return WHERE(below == 0, 0, slope)

@@ -245,7 +245,7 @@ def _tanh_backward(grad_output: np.ndarray, output: np.ndarray) -> np.ndarray:
 
 # The gradients of tanh and sigmoid are operations of their own: one pass instead of three.
 TANH_BACKWARD = Row(
-    "tanh_backward", _tanh_backward,
+    "tanh_backward", _tanh_backward, bare=True,
     grads={
         "grad_output": lambda g, output: tanh_backward(g, conj(output)),
         "output": lambda g, grad_output, output: -2 * conj(g) * grad_output * conj(output),
@@ -255,7 +255,7 @@ TANH_BACKWARD = Row(
 
 def tanh_backward(g: Any, out: Any) -> Any:
     """The gradient of `tanh`, from its result; of tensors or bare arrays."""
-    return _tanh_backward(g, out) if type(g) is np.ndarray else TANH_BACKWARD(g, out)
+    return TANH_BACKWARD.over(g, out)
 
 
 tanh = unary_row(
@@ -285,7 +285,7 @@ def _sigmoid_backward(grad_output: np.ndarray, output: np.ndarray) -> np.ndarray
 
 
 SIGMOID_BACKWARD = Row(
-    "sigmoid_backward", _sigmoid_backward,
+    "sigmoid_backward", _sigmoid_backward, bare=True,
     grads={
         "grad_output": lambda g, output: sigmoid_backward(g, conj(output)),
         "output": lambda g, grad_output, output: conj(g) * grad_output * (1 - 2 * conj(output)),
@@ -295,7 +295,7 @@ SIGMOID_BACKWARD = Row(
 
 def sigmoid_backward(g: Any, out: Any) -> Any:
     """The gradient of `sigmoid`, from its result; of tensors or bare arrays."""
-    return _sigmoid_backward(g, out) if type(g) is np.ndarray else SIGMOID_BACKWARD(g, out)
+    return SIGMOID_BACKWARD.over(g, out)
 
 
 sigmoid = unary_row(

@@ -14,8 +14,12 @@ from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names
 from clew.ops.reduce.reductions import DimArgument, Dims, fold, reduced_dims
 
+_BOOLS = np.dtype(np.bool_)
+
 
 def _truth(ufunc: np.ufunc, self: np.ndarray, dims: Dims | None, keepdim: bool) -> np.ndarray:
+    if self.dtype is _BOOLS:
+        return fold(ufunc, self, dims, keepdim)
     # As ml_dtypes converts complex32 to bool, 0.5 is false.
     values = self != 0 if self.dtype == dtypes.complex32.np else self
     result = fold(ufunc, values, dims, keepdim, np.bool_)
@@ -42,7 +46,7 @@ def _logic_dims(dim: DimArgument, ndim: int, keepdim: bool) -> Dims:
     return reduced_dims(dim, ndim, keepdim)
 
 
-@public(accept=out_checks.bool_or_byte("any"))
+@public(accept=out_checks.bool_or_byte("any"), differentiable=False)
 @numpy_names
 def any(input: Tensor, dim: DimArgument = None, keepdim: bool = False) -> Tensor:
     """Whether some element is nonzero.
@@ -62,7 +66,7 @@ def any(input: Tensor, dim: DimArgument = None, keepdim: bool = False) -> Tensor
     return ANY(input, dims=_logic_dims(dim, input._array.ndim, keepdim), keepdim=keepdim)
 
 
-@public(accept=out_checks.bool_or_byte("all"))
+@public(accept=out_checks.bool_or_byte("all"), differentiable=False)
 @numpy_names
 def all(input: Tensor, dim: DimArgument = None, keepdim: bool = False) -> Tensor:
     """Whether all elements are nonzero.

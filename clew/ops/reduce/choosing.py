@@ -9,7 +9,6 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.op import Op
-from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels import compiled
 from clew.kernels import numpy as kernels
@@ -69,10 +68,13 @@ def choosing_op(name: str, node: str, forward: Callable[..., np.ndarray] = chose
         name,
         forward,
         grads={
-            "self": lambda g, indices, dim, keepdim, self_shape: VALUE_SELECTING_REDUCTION_BACKWARD(
-                g, indices, dim=dim, keepdim=keepdim, sizes=self_shape
+            "self": lambda g, indices, dim, keepdim, self_shape: (
+                VALUE_SELECTING_REDUCTION_BACKWARD.over(
+                    g, indices, dim=dim, keepdim=keepdim, sizes=self_shape
+                )
             )
         },
+        bare=True,
         node=node,
         multilinear=True,
         kinks="the chosen element gets all of the gradient",
@@ -98,13 +100,4 @@ def require_elements(name: str, input: Tensor, dim: int) -> None:
     if shape and shape[dim] == 0:
         raise IndexError(
             f"{name}(): Expected reduction dim {dim} to have non-zero size." + errors.at_user_line()
-        )
-
-
-def refuse_complex_history(name: str, *inputs: Tensor) -> None:
-    """Complex numbers have no order; those that pass as they are still have no derivative."""
-    if local.state.grad_enabled and any(input.requires_grad for input in inputs):
-        raise RuntimeError(
-            f"{name} does not support automatic differentiation for outputs with complex dtype."
-            + errors.at_user_line()
         )

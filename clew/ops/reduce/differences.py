@@ -55,7 +55,7 @@ def diff(
     for _ in range(min(n, values._array.shape[dim])):
         rest = values._array.shape[dim] - 1
         right, left = values.narrow(dim, 1, rest), values.narrow(dim, 0, rest)
-        values = right.logical_xor(left) if input.dtype is dtypes.bool_ else right - left
+        values = right.logical_xor(left) if values.dtype is dtypes.bool_ else right - left
     return values
 
 

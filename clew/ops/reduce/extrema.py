@@ -19,12 +19,12 @@ from clew.kernels.numpy.reduce import extreme_of_all, extreme_of_rows
 from clew.ops import define
 from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names, require_bool, wrap_dim
+from clew.ops.define.rows import refuse_complex_history
 from clew.ops.reduce.choosing import (
     choosing_op,
     chosen,
     found_op,
     orderable,
-    refuse_complex_history,
     require_elements,
 )
 from clew.ops.reduce.reductions import DimArgument, Dims, fold, reduced_dims, restore_dims
@@ -89,7 +89,7 @@ def _place_of_all(op: Op, find: Callable[..., Any], input: Tensor) -> Tensor | N
     return op.output(state, (input,), {"dim": None, "keepdim": False}, find(array))
 
 
-@public(accept=out_checks.exact)
+@public(accept=out_checks.exact, differentiable=False)
 @numpy_names
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """The index of the largest element (the first one; NaN counts as largest).
@@ -113,7 +113,7 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
     return _find_extreme(ARGMAX, input, dim, keepdim)
 
 
-@public(accept=out_checks.exact)
+@public(accept=out_checks.exact, differentiable=False)
 @numpy_names
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """The index of the smallest element (the first one; NaN counts as smallest).
@@ -429,6 +429,9 @@ def _extreme_function(
         if isinstance(dim, Tensor):
             other, dim = dim, None
         if other is not None:
+            if keepdim is not False:
+                given = input, other, keepdim
+                raise errors.no_overload(name, given, "two tensors, or a dimension")
             return getattr(input, f"{name}imum")(other)
         if isinstance(dim, (tuple, list)):
             if keepdim is not False and not errors.is_function_call():

@@ -34,7 +34,7 @@ def _check_out(args: Any, kwargs: Any, out: Tensor) -> None:
 HASH_TENSOR = Op("hash_tensor", _hash, non_differentiable="integer output")
 
 
-@public(checked=True, out=_check_out)
+@public(checked=True, out=_check_out, differentiable=False)
 def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: int = 0) -> Tensor:
     """The exclusive or of the bits of all elements, widened to 64 bits: a checksum.
 

@@ -13,7 +13,7 @@ from clew.core.public import public
 from clew.core.tensor import Tensor
 from clew.ops import define
 from clew.ops.define import vmap_errors
-from clew.ops.reduce.histograms import edges_of, is_of_examples
+from clew.ops.reduce.histograms import edges_of, is_of_examples, require_dtype_of_weight
 
 Array = np.ndarray
 
@@ -87,6 +87,7 @@ def histogramdd(
         raise _failure(
             "histogramdd: The size of bins must be equal to the innermost dimension of the input."
         )
+    require_dtype_of_weight(input, weight)
     if weight is not None and weight._array.shape != shape[:-1]:
         raise _failure(
             "torch.histogramdd: if weight tensor is provided it should have the same shape as the "

@@ -11,6 +11,7 @@ from clew import errors
 from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.public import public
+from clew.core.recording import NOT_IMPLEMENTED
 from clew.core.tensor import Tensor, of_values, wrap
 from clew.ops import define
 from clew.ops.define import out_checks
@@ -93,7 +94,7 @@ def _no_gradient(g: Any) -> Tensor:
     raise errors.not_differentiable("histogram", "self", "counts are piecewise constant")
 
 
-HISTOGRAM = Op("histogram", _binned, grads={"self": _no_gradient}, node="NotImplemented")
+HISTOGRAM = Op("histogram", _binned, grads={"self": _no_gradient}, node=NOT_IMPLEMENTED)
 
 
 def _evenly_binned(self: np.ndarray, *, bins: int, low: float, high: float) -> np.ndarray:
@@ -133,7 +134,7 @@ def _check_bins(bins: int, axis: int = 0) -> None:
         )
 
 
-@public(accept=out_checks.of_result_dtype(out_checks.histogram_words("hist")))
+@public(accept=out_checks.of_result_dtype(out_checks.histogram_words("hist")), differentiable=False)
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     """Counts of elements in `bins` equal intervals between `min` and `max`.
 
@@ -159,11 +160,20 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     return HISTC(input, bins=bins, low=low, high=high)
 
 
+def require_dtype_of_weight(input: Tensor, weight: Tensor | None) -> None:
+    if weight is not None and weight.dtype is not input.dtype:
+        raise RuntimeError(
+            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor "
+            f"should have the same dtype, but got input({input.dtype.c_name}), and weight"
+            f"({weight.dtype.c_name})" + errors.at_user_line()
+        )
+
+
 def _even_edges(low: float, high: float, bins: int, input: Tensor) -> np.ndarray:
     return np.linspace(low, high, bins + 1).astype(input._array.dtype)
 
 
-@public(accept=out_checks.histogram_pair)
+@public(accept=out_checks.histogram_pair, differentiable=None)
 def histogram(
     input: Tensor,
     bins: int | Tensor = 100,
@@ -193,12 +203,7 @@ def histogram(
             "histogram() received an invalid combination of arguments: with edges there is no "
             "range" + errors.at_user_line()
         )
-    if weight is not None and weight.dtype is not input.dtype:
-        raise RuntimeError(
-            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor "
-            f"should have the same dtype, but got input({input.dtype.c_name}), and weight"
-            f"({weight.dtype.c_name})" + errors.at_user_line()
-        )
+    require_dtype_of_weight(input, weight)
     if weight is not None and weight._array.shape != input._array.shape:
         raise RuntimeError(
             "torch.histogramdd: if weight tensor is provided it should have the same shape as the "

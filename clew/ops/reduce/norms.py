@@ -16,6 +16,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor
+from clew.kernels.compiled.complex_parts import magnitudes
 from clew.kernels.numpy.arrays import as_new, rounded
 from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names, wrap_dim
@@ -47,12 +48,12 @@ def _vector_norm(
 def _norm_of(values: np.ndarray, ord: float, dims: Dims, keepdim: bool) -> np.ndarray:
     if ord and math.prod([values.shape[dim] for dim in dims]) == 1:
         # Of one number: its powers may be too large, or too small.
-        sizes = np.absolute(values)
+        sizes = magnitudes(values)
         return sizes if keepdim else sizes.reshape(_kept(values.shape, dims))
     if ord == 2:
         if values.dtype.kind in "cW":
             # A number of which one part is infinite is infinite.
-            values = np.absolute(values)
+            values = magnitudes(values)
         if len(dims) == 1:
             total = np.asarray(_vecdot(values, values, axis=dims[0]))
             return np.sqrt(np.expand_dims(total, dims[0]) if keepdim else total)
@@ -64,7 +65,7 @@ def _norm_of(values: np.ndarray, ord: float, dims: Dims, keepdim: bool) -> np.nd
         return np.sqrt(add_up(squares, dims, keepdim))
     if ord == 0:
         return fold(np.add, values != 0, dims, keepdim, np.float64)
-    sizes = np.absolute(values)
+    sizes = magnitudes(values)
     if ord == math.inf:
         return fold(np.maximum, sizes, dims, keepdim)
     if ord == -math.inf:
@@ -218,7 +219,7 @@ def _check_norm_identity(input: Tensor, ord: float, dim: DimArgument, dims: Dims
             )
 
 
-@public()
+@public(accept=out_checks.exact)
 @numpy_names
 def norm(
     input: Tensor,
@@ -294,7 +295,7 @@ def nuclear_norm(input: Tensor, dim: Sequence[int] | None = None, keepdim: bool 
 
     Args:
         input: at least two dimensions
-        dim: the two dimensions of the matrices; None is for an input of two
+        dim: the two dimensions of the matrices; None are the last two
         keepdim: keep reduced dimensions, with size 1
 
     Example:
@@ -306,7 +307,7 @@ def nuclear_norm(input: Tensor, dim: Sequence[int] | None = None, keepdim: bool 
         "linalg.matrix_norm(A, 'nuc', dim, keepdim).",
         stacklevel=user_stacklevel(),
     )
-    return _nuclear_norm(input, None if dim is None else tuple(dim), keepdim, None)
+    return _nuclear_norm(input, (-2, -1) if dim is None else tuple(dim), keepdim, None)
 
 
 # -- dist ----------------------------------------------------------------------------------------
@@ -346,6 +347,7 @@ DIST = Op(
     grads={"self": _dist_grad, "other": _dist_other_grad},
     kinks="0 where both are equal",
 )
+DIST.keeps_complex = True
 
 
 @public(checked=True)
@@ -390,10 +392,12 @@ def _renorm_grad(g: Tensor, self: Tensor, p: float, dim: int, maxnorm: float) ->
     rest = tuple(i for i in range(self._array.ndim) if i != dim)
     # As PyTorch does, in the next wider dtype.
     wide = dtypes.BY_NUMPY[_WIDER.get(self._array.dtype, self._array.dtype)]
-    norm = vector_norm(self, p, rest, keepdim=True, dtype=wide)
+    # Where the norm is that of one element, the gradient finds it by its length in the same dtype.
+    widened = self.to(wide)
+    norm = vector_norm(widened, p, rest, keepdim=True)
     along = (self.conj() * g).real if self.dtype.is_complex else self * g
     along = along.sum(rest, keepdim=True, dtype=wide.to_real())
-    by_norm: Any = norm_grad(along, self, norm, p, rest, True)
+    by_norm: Any = norm_grad(along, widened, norm, p, rest, True)
     scale = (norm + 1e-7).reciprocal()
     shrunk = maxnorm * scale * (g - scale * by_norm)
     return shrunk.to(g.dtype).where(norm > maxnorm, g)

@@ -15,7 +15,8 @@ from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor, every_value, wrap
 from clew.kernels.numpy import reduce
-from clew.kernels.numpy.arrays import as_new
+from clew.kernels.numpy.arrays import as_new, rounded
+from clew.kernels.numpy.conversion import converted
 from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names, require_bool, wrap_dim
 from clew.ops.pointwise.arithmetic import conj
@@ -24,12 +25,31 @@ from clew.ops.reduce.reductions import accumulator_dtype, convert, fold, sum_dty
 
 def _multiplied(self: np.ndarray, dim: int | None, keepdim: bool, dtype: np.dtype) -> np.ndarray:
     values = convert(convert(self, dtype), accumulator_dtype(dtype))
+    if dtype in dtypes.HALVES and 0 < (values.size if dim is None else values.shape[dim]) < _LONG:
+        return _multiplied_halves(values, dim, keepdim, dtype)
     product = None
     if dim is None or dim == self.ndim - 1:
         product = reduce.prod_over(values, dim is None, keepdim)
     if product is None:
         product = fold(np.multiply, values, dim, keepdim)
     return as_new(product.astype(dtype, copy=False))
+
+
+# From this length on, PyTorch multiplies halves of a row in several accumulators.
+_LONG = 64
+
+
+def _multiplied_halves(
+    values: np.ndarray, dim: int | None, keepdim: bool, dtype: np.dtype
+) -> np.ndarray:
+    """One factor after the other, and rounded after each, as PyTorch does."""
+    rows = values.reshape(-1) if dim is None else np.moveaxis(values, dim, 0)
+    product = rows[0]
+    for factor in rows[1:]:
+        product = rounded(product * factor, dtype)
+    if keepdim:
+        product = np.expand_dims(product, tuple(range(values.ndim)) if dim is None else dim)
+    return as_new(converted(np.asarray(product), dtype))
 
 
 def _prod(self: np.ndarray, *, dim: int, keepdim: bool, dtype: np.dtype) -> np.ndarray:
@@ -89,6 +109,7 @@ def _product_of_all(input: Tensor) -> Tensor | None:
 
 PROD = Op("prod_dim", _prod, grads={"self": _prod_grad}, node="ProdBackward1")
 PROD_ALL = Op("prod", _prod_all, grads={"self": _prod_all_grad})
+PROD.keeps_complex = PROD_ALL.keeps_complex = True
 
 
 @public(out=out_checks.starts_from(1))

@@ -56,21 +56,20 @@ def _quantile(
 ) -> Tensor:
     q = _quantile_weights(input, q, interpolation)
     ndim = input._array.ndim
-    kept = [1] * ndim
     if dim is not None:
         dim = wrap_dim(dim, ndim)
-        kept = [1 if i == dim else n for i, n in enumerate(input._array.shape)]
-    lanes = input.reshape(-1) if dim is None or not ndim else input.transpose(dim, -1)
+    if dim is not None and ndim:
+        lanes = input.unsqueeze(-1).transpose(dim, -1)
+        lanes = lanes if keepdim else lanes.squeeze(dim)
+    else:
+        lanes = input.reshape(*[1] * (ndim if keepdim else 0), -1)
     ordered = lanes.sort(-1).values
     values = _interpolated(ordered, _ranks(name, ordered, q), interpolation)
-    # The quantiles are last, the reduced dimension has swapped its place with it.
-    values = values.movedim(-1, 0) if q._array.ndim else values.squeeze(-1)
-    front = tuple(q._array.shape)
-    if dim is not None and ndim:
-        values = values.unsqueeze(-1).transpose(dim + len(front), -1)
-    if keepdim:
-        return values.reshape(front + tuple(kept))
-    return values.squeeze(dim + len(front)) if dim is not None and ndim else values
+    # The quantiles are last, and come first in the result. They are moved in place, as in PyTorch:
+    # the result is no view.
+    if not q._array.ndim:
+        return values.squeeze_(-1)
+    return values.unsqueeze_(0).transpose_(0, -1).squeeze_(-1)
 
 
 def _ranks(name: str, ordered: Tensor, q: Tensor) -> Tensor:
@@ -101,7 +100,11 @@ def _interpolated(ordered: Tensor, ranks: Tensor, interpolation: str) -> Tensor:
     return values.lerp(above, weights.expand(values._array.shape))
 
 
-@public(checked=True, accept=out_checks.of_result_dtype(out_checks.quantile_words))
+@public(
+    checked=True,
+    accept=out_checks.of_result_dtype(out_checks.quantile_words),
+    differentiable=False,
+)
 @numpy_names
 @casts(FLOAT32)
 def quantile(
@@ -128,7 +131,11 @@ def quantile(
     return _quantile("quantile", input, q, dim, keepdim, interpolation)
 
 
-@public(checked=True, accept=out_checks.of_result_dtype(out_checks.quantile_words))
+@public(
+    checked=True,
+    accept=out_checks.of_result_dtype(out_checks.quantile_words),
+    differentiable=False,
+)
 @numpy_names
 @casts(FLOAT32)
 def nanquantile(

@@ -1,4 +1,4 @@
-"""Reductions that combine all elements: sum, mean, nansum, nanmean, logsumexp."""
+"""Reductions that combine all elements: sum, mean, nansum, nanmean."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from clew.kernels.numpy.arrays import as_new, real_part, widened
 from clew.kernels.numpy.conversion import converted
 from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names, require_bool, shape_argument, wrap_dims
-from clew.ops.pointwise.arithmetic import conj
 from clew.ops.shape.views import expanded
 
 Dims = tuple[int, ...]
@@ -43,10 +42,7 @@ def reduced_dims(dim: DimArgument, ndim: int, keepdim: Any = False) -> Dims:
 
 
 def restore_dims(g: Any, dims: Dims, keepdim: bool) -> Any:
-    """A reduced tensor with the reduced dimensions put back as size 1, where that matters.
-
-    Bare arrays are taken as well.
-    """
+    """A reduced tensor or array with the dimensions put back as size 1, where that matters."""
     if keepdim or dims == tuple(range(len(dims))):
         # Missing leading dimensions are broadcast anyway.
         return g
@@ -130,12 +126,10 @@ SUM = Op(
     bare=True,
 )
 SUM_ALL = Op(
-    "sum",
-    _sum_all,
-    grads={"self": lambda g, self_shape: expanded(g, self_shape)},
-    linear=True,
-    bare=True,
-)
+    "sum", _sum_all, grads={"self": lambda g, self_shape: expanded(g, self_shape)},
+    linear=True, bare=True,
+)  # fmt: skip
+SUM.keeps_complex = SUM_ALL.keeps_complex = True
 
 
 def sum_dtype(input: Tensor, dtype: dtypes.dtype | None) -> np.dtype:
@@ -191,10 +185,7 @@ def sum(
 
 
 def _total(input: Tensor, op: Op) -> Tensor | None:
-    """The sum or mean of all elements by a short path; None where it does not apply.
-
-    For small tensors the path is what a reduction costs.
-    """
+    """The sum or mean of all elements by a short path, for small tensors; None elsewhere."""
     state = local.state
     array = input._array
     dtype, size = array.dtype, array.size
@@ -270,6 +261,7 @@ MEAN = Op(
     "mean_dim", _mean, grads={"self": _mean_grad}, node="MeanBackward1", linear=True, bare=True
 )
 MEAN_ALL = Op("mean", _mean_all, grads={"self": _mean_all_grad}, linear=True, bare=True)
+MEAN.keeps_complex = MEAN_ALL.keeps_complex = True
 
 
 def _mean_dtype(input: Tensor, dtype: dtypes.dtype | None) -> np.dtype:
@@ -372,6 +364,8 @@ def nansum(
     dims = reduced_dims(dim, input._array.ndim, keepdim)
     if input.dtype.is_complex:
         raise RuntimeError("nansum on CPU does not support complex inputs" + errors.at_user_line())
+    if dtype is not None and dtype.is_complex and input.dtype.is_floating_point:
+        raise errors.no_kernel("nansum_cpu", dtype)
     return NANSUM(input, dims=dims, keepdim=keepdim, dtype=sum_dtype(input, dtype))
 
 
@@ -408,60 +402,6 @@ def nanmean(
         )
     count = input.detach().isnan().logical_not().sum(dim, keepdim)
     return nansum(input, dim, keepdim, dtype=dtype) / count
-
-
-# -- logsumexp -----------------------------------------------------------------------------
-
-
-def _logsumexp(self: np.ndarray, *, dims: Dims, keepdim: bool) -> np.ndarray:
-    values = convert(self, accumulator_dtype(self.dtype))
-    rows = reduce.in_rows(values, dims)
-    if rows is not None:
-        total = reduce.logsumexp(rows)
-        if keepdim:
-            total = np.expand_dims(total, dims)
-    elif values.size == 0:
-        total = np.log(fold(np.add, np.exp(values), dims, keepdim))
-    else:
-        # Shifting by the largest (real) value keeps exp from overflowing.
-        largest = fold(np.maximum, values.real, dims, keepdim=True)
-        largest = np.where(np.isinf(largest), 0, largest)
-        shifted = add_up(np.exp(values - largest), dims, keepdim=True)
-        total = np.log(shifted) + largest
-        if not keepdim:
-            total = total.squeeze(dims)
-    return as_new(np.asarray(total).astype(self.dtype, copy=False))
-
-
-def _logsumexp_grad(g: Tensor, self: Tensor, out: Tensor, dims: Dims, keepdim: bool) -> Tensor:
-    result = restore_dims(out, dims, keepdim)
-    # Where every term is exp(-inf), the difference would be NaN.
-    finite = result.masked_fill(result == -math.inf, 0.0)
-    return restore_dims(g, dims, keepdim) * conj((self - finite).exp())
-
-
-LOGSUMEXP = Op("logsumexp", _logsumexp, grads={"self": _logsumexp_grad})
-
-
-@public(checked=True, accept=out_checks.floating)
-@numpy_names
-def logsumexp(input: Tensor, dim: DimArgument, keepdim: bool = False) -> Tensor:
-    """`log(sum(exp(input)))`, computed without overflow.
-
-    Args:
-        input: any tensor; integers are converted to the default dtype
-        dim: the dimension, or several
-        keepdim: keep reduced dimensions, with size 1
-
-    Example:
-        >>> clew.logsumexp(clew.tensor([1000., 1000.]), dim=0)
-        tensor(1000.6932)
-    """
-    if dim is None:
-        raise errors.wrong_argument("logsumexp", "dim", 2, "tuple of ints", dim)
-    if input.dtype.category < dtypes.FLOAT:
-        input = input.to(dtypes.get_default_dtype())
-    return LOGSUMEXP(input, dims=reduced_dims(dim, input._array.ndim, keepdim), keepdim=keepdim)
 
 
 # -- sum_to_size -----------------------------------------------------------------------------------

@@ -20,9 +20,10 @@ from clew.kernels.numpy.arrays import as_new, widened
 from clew.ops import define
 from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names, wrap_dim
+from clew.ops.define.rows import refuse_complex_history
 from clew.ops.pointwise.arithmetic import conj
 from clew.ops.pointwise.clamping import WHERE
-from clew.ops.reduce.choosing import found_op, orderable, refuse_complex_history
+from clew.ops.reduce.choosing import found_op, orderable
 from clew.ops.reduce.reductions import convert, sum_dtype
 
 # Running totals are kept in more digits than the results, so that their errors do not pile up.
@@ -205,8 +206,10 @@ LINEAR_RECURRENCE = Op(
 
 
 def _cumprod_grad(g: Tensor, self: Tensor, out: Tensor, dim: int, dtype: np.dtype) -> Tensor:
-    if not self._array.ndim or self._array.size <= 1:
-        return g
+    array = self._array
+    if not array.ndim or array.size <= 1 or array.shape[dim] == 1:
+        # Nothing is multiplied: also NaN has a gradient.
+        return g.real if g.dtype.is_complex and not self.dtype.is_complex else g
     if every_value(self).all():
         return _reversed_cumsum(_in_dtype(g, self.dtype) * conj(out), dim) / conj(self)
     # With zeros nothing can be divided by.
@@ -234,6 +237,7 @@ CUMPROD = Op(
     lambda self, *, dim, dtype: _accumulate(np.multiply, self, dim, dtype),
     grads={"self": _cumprod_grad},
 )
+CUMPROD.keeps_complex = True
 
 
 @public(inplace=True, out=out_checks.decides_dtype)
@@ -280,7 +284,8 @@ def _complex_logcumsumexp(rows: np.ndarray) -> None:
 def _logcumsumexp_grad(g: Tensor, self: Tensor, out: Tensor, dim: int) -> Tensor:
     if not self._array.ndim or not self._array.size:
         return g
-    if not of_values(lambda values: bool(np.isfinite(values).all()), g):
+    in_halves = self._array.dtype in dtypes.HALVES
+    if in_halves or not of_values(lambda values: bool(np.isfinite(values).all()), g):
         return _grad_in_logarithms(g, self, out, dim)
     # Each result is at least the one before it, so no factor exceeds one.
     last = _only(self._array.shape[dim], -1, self._array.ndim, dim)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,9 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, every_value, wrap
 from clew.kernels import compiled
+from clew.kernels.numpy.arrays import as_new
 from clew.ops.define import out_checks
-from clew.ops.define.dims import wrap_dim
+from clew.ops.define.dims import require_bool, wrap_dim
 from clew.ops.reduce.choosing import orderable
 from clew.source import user_stacklevel
 
@@ -52,7 +54,7 @@ def _unique_slices(self: np.ndarray, *, dim: int) -> Arrays:
     inverse = np.empty(len(rows), np.int64)
     inverse[order] = np.cumsum(is_new) - 1
     starts = np.flatnonzero(is_new)
-    return self.take(order[starts], axis=dim), inverse, np.diff(starts, append=len(rows))
+    return _chosen(self, order[starts], dim), inverse, np.diff(starts, append=len(rows))
 
 
 def _differs_from_last(rows: np.ndarray) -> np.ndarray:
@@ -74,8 +76,14 @@ def _unique_runs(self: np.ndarray, *, dim: int | None, inverse: bool, counts: bo
         places = numbers.reshape(self.shape) if dim is None else numbers
     if counts:
         lengths = np.diff(starts, append=len(rows))
-    values = self.reshape(-1)[starts] if dim is None else self.take(starts, axis=dim)
+    values = self.reshape(-1)[starts] if dim is None else _chosen(self, starts, dim)
     return values, places, lengths
+
+
+def _chosen(self: np.ndarray, places: np.ndarray, dim: int) -> np.ndarray:
+    """Slices of a dimension, one after the other in memory."""
+    slices = as_new(np.moveaxis(self, dim, 0).take(places, axis=0))
+    return np.moveaxis(slices, 0, dim)
 
 
 UNIQUE = Op(
@@ -99,6 +107,11 @@ def _asked(found: tuple[Tensor, ...], return_inverse: bool, return_counts: bool)
     if return_counts:
         wanted.append(counts)
     return tuple(wanted)
+
+
+def _require_bools(**flags: Any) -> None:
+    for name, value in flags.items():
+        require_bool(name, value)
 
 
 def _set_dim(input: Tensor, dim: int) -> int:
@@ -140,6 +153,7 @@ def unique(
         >>> counts
         tensor([1, 1, 2])
     """
+    _require_bools(sorted=sorted, return_inverse=return_inverse, return_counts=return_counts)
     if input.dtype.is_complex:
         raise errors.no_kernel("unique", input.dtype)
     if dim is None:
@@ -168,9 +182,10 @@ def unique_consecutive(
         >>> clew.unique_consecutive(clew.tensor([1, 1, 2, 2, 1]))
         tensor([1, 2, 1])
     """
+    _require_bools(return_inverse=return_inverse, return_counts=return_counts)
     if input.dtype.is_complex:
         raise errors.no_kernel("unique", input.dtype)
-    wanted = {"inverse": bool(return_inverse), "counts": bool(return_counts)}
+    wanted = {"inverse": return_inverse, "counts": return_counts}
     found = UNIQUE_CONSECUTIVE(input, dim=None if dim is None else _set_dim(input, dim), **wanted)
     return _asked(found, return_inverse, return_counts)
 
@@ -190,7 +205,7 @@ def _isin(
 ISIN = Op("isin", _isin, non_differentiable="boolean output")
 
 
-@public(method=False, accept=out_checks.exact)
+@public(method=False, accept=out_checks.exact, differentiable=False)
 def isin(
     elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
 ) -> Tensor:
@@ -214,6 +229,8 @@ def isin(
             f"({', '.join(type(value).__name__ for value in given)}), but one must be a Tensor"
             + errors.at_user_line()
         )
+    if not all(isinstance(value, (Tensor, Number)) for value in given):
+        raise errors.no_overload("isin", given, "tensors or numbers")
     first, second = (
         value if isinstance(value, Tensor) else wrap(np.asarray(value)) for value in given
     )
@@ -274,6 +291,11 @@ def _search_error(text: str) -> RuntimeError:
     return RuntimeError(f"torch.searchsorted(): {text}" + errors.at_user_line())
 
 
+def _require_values(function: str, values: Any, given: tuple[Any, ...]) -> None:
+    if not isinstance(values, (Tensor, Number)):
+        raise errors.no_overload(function, given, "a tensor or a number for the values")
+
+
 def _check_search(sequence: Tensor, values: Tensor, sorter: Tensor | None) -> None:
     have, wanted = sequence._array.shape, values._array.shape
     if sorter is not None:
@@ -305,12 +327,16 @@ def _check_search(sequence: Tensor, values: Tensor, sorter: Tensor | None) -> No
             "tensor and input value tensor must match, but we got boundaries tensor "
             f"{errors.shape_list(have)} and input value tensor {errors.shape_list(wanted)}"
         )
-    for tensor in (sequence, values) if values._array.size else ():
-        if tensor.dtype.is_complex or tensor.dtype is dtypes.bool_:
-            raise errors.no_kernel("searchsorted_out_cpu", tensor.dtype)
+    common = dtypes.promote_types(sequence.dtype, values.dtype)
+    if values._array.size and (common.is_complex or common is dtypes.bool_):
+        raise errors.no_kernel("searchsorted_out_cpu", common)
 
 
-@public(method=False, accept=out_checks.of_result_dtype(out_checks.search_words))
+@public(
+    method=False,
+    accept=out_checks.of_result_dtype(out_checks.search_words),
+    differentiable=False,
+)
 def searchsorted(
     sorted_sequence: Tensor,
     input: Any,
@@ -342,6 +368,7 @@ def searchsorted(
         raise _search_error(
             "side and right can't be set to opposites, got side of left while right was True"
         )
+    _require_values("searchsorted", input, (sorted_sequence, input))
     values = input if isinstance(input, Tensor) else wrap(np.asarray(input))
     _check_search(sorted_sequence, values, sorter)
     for role, tensor in (
@@ -360,7 +387,11 @@ def searchsorted(
     )
 
 
-@public(method=False, accept=out_checks.of_result_dtype(out_checks.search_words))
+@public(
+    method=False,
+    accept=out_checks.of_result_dtype(out_checks.search_words),
+    differentiable=False,
+)
 def bucketize(
     input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False
 ) -> Tensor:
@@ -376,6 +407,7 @@ def bucketize(
         >>> clew.bucketize(clew.tensor([0.5, 2.0, 9.0]), clew.tensor([1., 2., 3.]))
         tensor([0, 1, 3])
     """
+    _require_values("bucketize", input, (input, boundaries))
     if boundaries._array.ndim != 1:
         raise RuntimeError(
             f"boundaries tensor must be 1 dimension, but got dim({boundaries._array.ndim})"

@@ -24,12 +24,12 @@ from clew.ops import define
 from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names, wrap_dim
 from clew.ops.define.memory_layout import in_memory_as
+from clew.ops.define.rows import refuse_complex_history
 from clew.ops.reduce.choosing import (
     choosing_op,
     chosen,
     found_op,
     orderable,
-    refuse_complex_history,
     require_elements,
 )
 from clew.ops.reduce.extrema import all_shared_evenly
@@ -76,9 +76,12 @@ def _arranged(
     wanted: slice = slice(None),
 ) -> np.ndarray:
     """The indices along `dim` as PyTorch's algorithms leave them, equal elements included."""
-    items = compiled.introsort.items_of(np.moveaxis(values, dim, -1), descending)
+    is_last = dim in (-1, values.ndim - 1)
+    rows = values if is_last else np.moveaxis(values, dim, -1)
+    items = compiled.introsort.items_of(rows, descending)
     compiled.introsort.arrange(items, how, count)
-    return np.moveaxis(items[..., wanted, 1], -1, dim).copy()
+    found = items[..., wanted, 1]
+    return found.copy() if is_last else np.moveaxis(found, -1, dim).copy()
 
 
 def _order_along(values: np.ndarray, dim: int, descending: bool) -> np.ndarray:

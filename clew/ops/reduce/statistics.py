@@ -317,7 +317,7 @@ def std_mean(
 # -- covariance ------------------------------------------------------------------------------------
 
 
-@public(out=False)
+@public(out=False, checked=True)
 def cov(
     input: Tensor,
     *,
@@ -372,7 +372,7 @@ def _observation_weights(
                 f"{given._array.ndim} dimensions" + errors.at_user_line()
             )
         is_integer = given.dtype.category < dtypes.FLOAT
-        if is_integer != (name == "fweights"):
+        if given.dtype is dtypes.bool_ or is_integer != (name == "fweights"):
             kind = "integral" if name == "fweights" else "floating point"
             raise RuntimeError(
                 f"cov(): expected {name} to have {kind} dtype but got {name} with "
@@ -398,14 +398,17 @@ def _normaliser(
     weights: Tensor | None,
 ) -> Any:
     """What the sum of products is divided by; never negative."""
-    if weights is None:
-        freedom = max(0, total - correction)
-        return freedom if freedom else 0.0
-    if aweights is None or correction == 0:
+    if aweights is None or weights is None or correction == 0:
         norm = total - correction
     else:
         norm = total - correction * (weights * aweights).sum() / total
-    return norm.clamp(min=0)
+    if norm <= 0 if weights is None else of_values(lambda n: bool((n <= 0).any()), norm):
+        warnings.warn(
+            "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number "
+            "of observations.",
+            stacklevel=user_stacklevel(),
+        )
+    return float(max(norm, 0)) if weights is None else norm.clamp(min=0)
 
 
 @public(out=False)

@@ -12,6 +12,9 @@ from clew.core.tensor import Size, Tensor
 from clew.ops.define.dims import shape_argument
 from clew.ops.shape.views import expand
 
+# The usual ones first: asking an abstract class takes longer.
+_SEQUENCES = (tuple, list, Sequence)
+
 
 @public(out=False)
 def broadcast_to(input: Tensor, *args: Any, size: Any = None) -> Tensor:
@@ -42,12 +45,13 @@ def broadcast_shapes(*shapes: Any) -> Size:
     """
     result: list[int] = []
     for position, shape in enumerate(shapes):
-        if not isinstance(shape, Sequence) and not hasattr(type(shape), "__index__"):
+        is_sequence = isinstance(shape, _SEQUENCES)
+        if not is_sequence and not hasattr(type(shape), "__index__"):
             raise RuntimeError(
                 "Input shapes should be of type ints, a tuple of ints, or a list of ints, got "
                 f"{shape}" + errors.at_user_line()
             )
-        sizes = [operator.index(shape)] if not isinstance(shape, Sequence) else list(shape)
+        sizes = list(shape) if is_sequence else [operator.index(shape)]
         result = [1] * (len(sizes) - len(result)) + result
         for back, n in enumerate(reversed(sizes), 1):
             if n < 0:
@@ -84,6 +88,11 @@ def broadcast_tensors(*tensors: Tensor | Sequence[Tensor]) -> tuple[Tensor, ...]
     shape: tuple[int, ...] = ()
     for tensor in listed:
         other = tensor._array.shape
+        if other == shape or not other:
+            continue
+        if not shape:
+            shape = other
+            continue
         mismatch = errors.broadcast_mismatch("broadcast_tensors", shape, other)
         if mismatch is not None:
             raise mismatch

@@ -138,7 +138,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     return DIAG_EMBED(input, offset=int(offset), dim1=first, dim2=second)
 
 
-@public(checked=True, out=out_checks.input_dtype(may_alias=True))
+@public(checked=True, out=out_checks.input_dtype(may_alias=True), differentiable=None)
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """The diagonal of a matrix, or the matrix with a given diagonal: a copy.
 

@@ -303,7 +303,7 @@ def column_stack(tensors: Any) -> Tensor:
     return hstack(columns)
 
 
-@public(method=False, accept=out_checks.castable_parts)
+@public(method=False, accept=out_checks.castable_parts, differentiable=None)
 def _chunk_cat(tensors: Any, dim: int, num_chunks: int) -> Tensor:
     """The tensors cut into chunks along a dimension, and the chunks of each number joined.
 

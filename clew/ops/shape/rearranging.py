@@ -211,14 +211,18 @@ def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
 
 
 def _unrepeated(g: Tensor, self_shape: Shape, repeats: Shape) -> Tensor:
-    shape = (1,) * (len(repeats) - len(self_shape)) + self_shape
-    if not shape:
+    if not repeats:
         return g
     if 0 in repeats:
         return g.new_zeros(self_shape)
-    split = tuple(itertools.chain.from_iterable(zip(repeats, shape, strict=True)))
-    total = g.reshape(split).sum(tuple(range(0, len(split), 2)))
-    return total if shape == self_shape else total.reshape(self_shape)
+    # New dimensions are added up one by one, as in PyTorch, which shows in halves.
+    for _ in range(len(repeats) - len(self_shape)):
+        g = g.sum(0)
+    if not self_shape:
+        return g
+    own = repeats[len(repeats) - len(self_shape) :]
+    split = tuple(itertools.chain.from_iterable(zip(own, self_shape, strict=True)))
+    return g.reshape(split).sum(tuple(range(0, len(split), 2)))
 
 
 REPEAT = Op(
@@ -297,7 +301,11 @@ def repeat_interleave(
     if dim is None:
         input, dim = input.flatten(), 0
     if not input._array.ndim:
-        input = input.reshape(1)
+        if isinstance(repeats, Tensor):
+            raise IndexError(
+                f"Dimension specified as {dim} but tensor has no dimensions" + errors.at_user_line()
+            )
+        raise errors.dimension_out_of_range(wrap_dim(dim, 0) + 1, 0)
     dim = wrap_dim(dim, input._array.ndim)
     if isinstance(repeats, Tensor):
         return _interleave_each(input, repeats, dim, output_size)
@@ -415,7 +423,7 @@ def _check_vectors(listed: list[Tensor]) -> None:
             )
         if each._array.dtype is not listed[0]._array.dtype:
             raise RuntimeError(
-                "torch.meshgrid expects all tensors to have the same dtype" + errors.at_user_line()
+                "meshgrid expects all tensors to have the same dtype" + errors.at_user_line()
             )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from clew import errors
 from clew.backend.determinism import fill_unwritten
 from clew.backend.layout import contiguous_format, preserve_format
 from clew.backend.layout import memory_format as format_type
-from clew.core.inplace import bump_version, check_write, rebase
+from clew.core.inplace import check_write, note_write, rebase
 from clew.core.mirror import memory_behind
 from clew.core.node import AccumulateGrad
 from clew.core.op import Op
@@ -30,7 +31,7 @@ from clew.ops.shape.strided import AS_STRIDED, geometry_of
 from clew.ops.tensor.storage_memory import bytes_of
 from clew.ops.tensor.typed_storage import TypedStorage, checked_storage, keep_storage
 from clew.ops.tensor.untyped_storage import UntypedStorage, over_storage, storage_of
-from clew.source import _getframe
+from clew.source import _getframe, user_stacklevel
 
 _MOST = (1 << 63) - 1
 # The count of an object that one other refers to: that of asking comes to it.
@@ -98,12 +99,10 @@ def resize_(self: Tensor, *args: Any, size: Any = None, memory_format: Any = Non
     if self._array.shape == shape and memory_format is None:
         return self
     _check_size(shape, self._array.itemsize)
-    if self._storage is INFERENCE and not local.state.inference:
-        raise errors.inference_inplace()
     if memory_format is None:
         memory_format = contiguous_format
     _reshape_memory(self, shape, _strides_in(shape, memory_format))
-    bump_version(self, "resize_")
+    note_write(self, "resize_")
     return self
 
 
@@ -177,6 +176,46 @@ def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None)
     return resize_(self, array.shape, memory_format=memory_format)
 
 
+@public(function=False, name="resize")
+def _resize(self: Tensor, *sizes: Any) -> Tensor:
+    """The tensor in another shape of as many elements; deprecated, write `reshape`.
+
+    Args:
+        sizes: the shape
+
+    Example:
+        >>> clew.tensor([[1, 2], [3, 4]]).resize(4)
+        tensor([1, 2, 3, 4])
+    """
+    warnings.warn("non-inplace resize is deprecated", stacklevel=user_stacklevel())
+    shape = shape_argument(sizes, None, "resize", "sizes")
+    if math.prod(shape) != self._array.size:
+        have = "x".join(map(str, self._array.shape))
+        raise RuntimeError(
+            f"requested resize to {'x'.join(map(str, shape))} ({math.prod(shape)} elements in "
+            f"total), but the given tensor has a size of {have} ({self._array.size} elements). "
+            "autograd's resize can only change the shape of a given tensor, while preserving the "
+            "number of elements. " + errors.at_user_line()
+        )
+    return self.reshape(shape)
+
+
+@public(function=False, name="resize_as")
+def _resize_as(self: Tensor, tensor: Tensor) -> Tensor:
+    """The tensor in the shape of another of as many elements; deprecated, write `reshape`.
+
+    Args:
+        tensor: the tensor whose shape it gets
+
+    Example:
+        >>> clew.tensor([1, 2]).resize_as(clew.zeros(2, 1))
+        tensor([[1],
+                [2]])
+    """
+    warnings.warn("non-inplace resize_as is deprecated", stacklevel=user_stacklevel())
+    return self.reshape(tensor._array.shape)
+
+
 def _no_derivative(g: Tensor) -> Tensor:
     raise RuntimeError("derivative for set_ is not implemented" + errors.at_user_line())
 
@@ -242,7 +281,7 @@ def set_(
     if isinstance(self._node, AccumulateGrad):
         # Graphs made before lead to the data that the leaf had then.
         self._node = self._node.anew(self)
-    bump_version(self, "set_")
+    note_write(self, "set_")
     if mask and SET.can_differentiate(self):
         node = record(
             state, SET.plan(mask), SET.node_class, inputs, {}, (self,), edges, _getframe(1)

@@ -20,7 +20,8 @@ from clew.core.tensor import Tensor
 from clew.core.view_op import ViewOp
 from clew.kernels.numpy.strides import restride
 from clew.ops.define import out_checks
-from clew.ops.define.dims import wrap_dim
+from clew.ops.define.dims import refuse_flag, wrap_dim
+from clew.ops.define.rows import refuse_complex_history
 from clew.ops.tensor.copying import convert, zeros
 
 Shape = tuple[int, ...]
@@ -111,6 +112,7 @@ def _diagonal(self: np.ndarray, *, offset: int, dim1: int, dim2: int) -> np.ndar
 SELECT = PartialView("select", _selected)
 SLICE = PartialView("slice", _sliced)
 DIAGONAL = PartialView("diagonal", _diagonal)
+DIAGONAL.scatter.keeps_complex = True
 
 
 @public(out=False)
@@ -126,6 +128,7 @@ def select(input: Tensor, dim: int, index: Any) -> Tensor:
         >>> clew.select(clew.tensor([[1, 2], [3, 4]]), dim=1, index=0)
         tensor([1, 3])
     """
+    refuse_flag("index", index)
     dim, index = _select_place(input, dim, index, "select")
     return SELECT.view(input, dim=dim, index=index)
 
@@ -176,6 +179,8 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     shape = input._array.shape
     if not shape:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor." + errors.at_user_line())
+    refuse_flag("start", start)
+    refuse_flag("length", length)
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative." + errors.at_user_line())
     dim = wrap_dim(dim, len(shape))
@@ -203,7 +208,7 @@ def _check_start(start: Tensor) -> None:
         raise RuntimeError("start must be an 0-dim integral Tensor." + errors.at_user_line())
 
 
-@public(accept=out_checks.exact)
+@public(accept=out_checks.exact, warns=False)
 def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """A copy of `length` elements of a dimension, from `start` on.
 
@@ -231,7 +236,7 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     return narrow(input, dim, start, length).clone()
 
 
-@public(out=False)
+@public(out=False, checked=True)
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """The diagonal of two dimensions, as the last dimension of a view.
 
@@ -278,10 +283,11 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """
     dim, index = _select_place(input, dim, index, "select")
     _check_part(input, src, SELECT.view.forward(input._array, dim=dim, index=index).shape)
+    _refuse_complex_history("select_scatter", input, src)
     return SELECT.scatter(input, src, dim=dim, index=index)
 
 
-@public(checked=True, out=out_checks.input_dtype())
+@public(checked=True, out=out_checks.input_dtype(), differentiable=None)
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None,
     step: int = 1,
@@ -301,9 +307,12 @@ def slice_scatter(
         tensor([0., 1., 1., 0.])
     """
     dim = wrap_dim(dim, input._array.ndim)
+    if not input._array.ndim:
+        raise IndexError("slice() cannot be applied to a 0-dim tensor." + errors.at_user_line())
     first, last = slice_bounds(input._array.shape[dim], start, end, step)
     place = {"dim": dim, "start": first, "end": last, "step": step}
     _check_part(input, src, SLICE.view.forward(input._array, **place).shape)
+    _refuse_complex_history("slice_scatter", input, src)
     return SLICE.scatter(input, src, **place)
 
 
@@ -328,6 +337,11 @@ def diagonal_scatter(
     place = _diagonal_place(input, offset, dim1, dim2)
     _check_part(input, src, DIAGONAL.view.forward(input._array, **place).shape)
     return DIAGONAL.scatter(input, src, **place)
+
+
+def _refuse_complex_history(name: str, input: Tensor, src: Tensor) -> None:
+    if input.dtype.is_complex:
+        refuse_complex_history(name, input, src)
 
 
 def _check_part(input: Tensor, src: Tensor, shape: Shape) -> None:

@@ -16,7 +16,7 @@ from clew.core.public import methods, public
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.core.view_op import ViewOp
-from clew.ops.define.dims import is_int, numpy_names, wrap_dim
+from clew.ops.define.dims import is_int, numpy_names, refuse_flag, wrap_dim
 from clew.ops.shape.joining import CAT, STACK
 from clew.ops.shape.slicing import SLICE
 
@@ -176,6 +176,8 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
 def _read_sizes(name: str, sizes: Any) -> tuple[int, ...]:
     if not isinstance(sizes, (tuple, list)):
         raise errors.wrong_argument(name, "split_sizes", 2, "tuple of ints", sizes)
+    if sizes:
+        refuse_flag("split_sizes", sizes[0])
     return tuple(map(operator.index, sizes))
 
 
@@ -265,7 +267,7 @@ def _chunk_size(input: Tensor, chunks: int, dim: int) -> tuple[int, int]:
     return -(-input._array.shape[dim] // operator.index(chunks)), dim
 
 
-@public(out=False)
+@public(out=False, checked=True)
 @numpy_names
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` views of equal size; the last one may be smaller.

@@ -45,8 +45,9 @@ def _folded(
         return grad_output.sum(axis=0, dtype=grad_output.dtype) if size else out
     before = (slice(None),) * dimension
     count = grad_output.shape[dimension]
-    # One addition for each place in the window: no element is named twice within one.
-    for place in range(size):
+    # One addition for each place in the window: no element is named twice within one. PyTorch adds
+    # up the windows that an element is in from the first one, where its place is the last one.
+    for place in reversed(range(size)):
         last = place + (count - 1) * step + 1
         out[before + (slice(place, last, step),)] += grad_output[..., place]
     return out

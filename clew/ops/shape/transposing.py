@@ -15,7 +15,6 @@ from clew.core.tensor import Tensor
 from clew.core.view_op import ViewOp
 from clew.ops.define.dims import shape_argument, wrap_dim
 from clew.ops.shape.views import ALIAS
-from clew.source import user_stacklevel
 
 Shape = tuple[int, ...]
 
@@ -183,7 +182,7 @@ def movedim(input: Tensor, source: int | Sequence[int], destination: int | Seque
         >>> clew.movedim(images, -1, 1).shape
         torch.Size([8, 3, 32, 48])
     """
-    ndim = input._array.ndim
+    ndim = input._layout.ndim
     sources: list[Any] = list(source) if isinstance(source, Sequence) else [source]
     destinations: list[Any] = (
         list(destination) if isinstance(destination, Sequence) else [destination]
@@ -221,12 +220,11 @@ def _all_transposed(self: Tensor) -> Tensor:
                 [3, 6]])
     """
     if self._array.ndim not in (0, 2):
-        warnings.warn(
+        errors.warn_once(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
             "deprecated and it will throw an error in a future release. Consider `x.mT` to "
             "transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
-            "reverse the dimensions of a tensor.",
-            stacklevel=user_stacklevel(),
+            "reverse the dimensions of a tensor."
         )
     order = tuple(range(self._array.ndim - 1, -1, -1))
     return PERMUTE.share(self, {"dims": order}, self._array.T)

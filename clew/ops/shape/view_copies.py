@@ -159,7 +159,7 @@ def _copying(view: View, name: str, call: str, result: str) -> None:
         FUNCTIONS[copy] = _many_out(typed(function), _MANY_OUT[name])
     else:
         # Inputs with history are no obstacle to `out=`, which then has it.
-        FUNCTIONS[copy] = out_form(typed(function), EXACT_OUT, differentiable=False)
+        FUNCTIONS[copy] = out_form(typed(function), EXACT_OUT, differentiable=None)
 
 
 _PAIRS = "clew.tensor([[1, 2], [3, 4]])"

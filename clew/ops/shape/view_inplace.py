@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from clew.core.inplace import bump_version, check_write, refuse_leaf
+from clew.core.inplace import check_write, note_write, refuse_leaf
 from clew.core.public import methods, public
 from clew.core.state import local
 from clew.core.storage import INFERENCE
@@ -62,10 +62,11 @@ def _take_view(self: Tensor, viewed: Tensor, undo: Undo, writer: str) -> None:
         self.take_view(viewed, take)
     self._array = viewed._array
     # Without grad the history is that of what it was, until it is made anew from the base.
-    stays = viewed._node is None and view is not None and view.base._requires_grad
+    has_history = view.base._requires_grad if view is not None else not self.is_leaf
+    stays = viewed._node is None and has_history
     if not stays:
         self._node, self._output_nr = viewed._node, viewed._output_nr
-    bump_version(self, writer)
+    note_write(self, writer)
     if view is not None:
         self._view = viewed._view
         if self._view is not None:

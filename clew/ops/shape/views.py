@@ -5,6 +5,7 @@ The forward maps an ndarray to an ndarray over the same memory; the gradient is 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,8 @@ UNSAFE_RESHAPE = Op(
 # -- other shapes --------------------------------------------------------------------------
 
 
+# Counts of elements are 64-bit integers.
+_MOST_ELEMENTS = (1 << 63) - 1
 _FORMS_OF_VIEW = "one of:\n * (torch.dtype dtype)\n * (tuple of ints size)"
 
 
@@ -393,7 +396,9 @@ def expanded_shape(self: Tensor, wanted: Shape) -> Shape:
             + errors.at_user_line()
         )
     sizes = []
-    for index, n in enumerate(wanted):
+    # From the last dimension on: of several that do not fit, PyTorch names that one.
+    for index in reversed(range(len(wanted))):
+        n = wanted[index]
         old = have[index - extra] if index >= extra else 1
         if n == -1 and index >= extra:
             n = old
@@ -409,7 +414,9 @@ def expanded_shape(self: Tensor, wanted: Shape) -> Shape:
                 f"Tensor sizes: {errors.shape_list(have)}" + errors.at_user_line()
             )
         sizes.append(n)
-    return tuple(sizes)
+    if math.prod(sizes) > _MOST_ELEMENTS:
+        raise RuntimeError("numel: integer multiplication overflow" + errors.at_user_line())
+    return tuple(reversed(sizes))
 
 
 @public(function=False)

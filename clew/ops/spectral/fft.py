@@ -1,8 +1,4 @@
-"""Discrete Fourier transforms: three operations (complex to complex, real to complex, complex to
-real) with a scale each, and the functions of `clew.fft` made of them.
-
-A transform's gradient is the transform in the other direction with the same scale.
-"""
+"""The functions of `clew.fft`: discrete Fourier transforms along one dimension or several."""
 
 from __future__ import annotations
 
@@ -10,75 +6,16 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from clew import errors
 from clew.backend import dtypes
 from clew.core.arguments import typed
-from clew.core.op import Op
 from clew.core.state import local
-from clew.core.tensor import Tensor, wrap
-from clew.ops.define.dims import wrap_dim
-from clew.ops.nn.padding import constant_pad_nd
-
-Array = np.ndarray
-Dims = tuple[int, ...]
-
-# -- the three operations ------------------------------------------------------------------------
+from clew.core.tensor import Tensor
+from clew.ops.define.dims import refuse_flag, wrap_dim
+from clew.ops.spectral.transforms import FFT_C2C, FFT_C2R, FFT_R2C, Dims, resized
 
 # Lengths or dimensions, as they may be given.
 Axes = int | Sequence[int] | None
-
-
-def _scaled(values: Array, scale: float) -> Array:
-    return values if scale == 1 else values * scale
-
-
-def _c2c(self: Array, *, dims: Dims, scale: float, forward: bool) -> Array:
-    # NumPy's "backward" leaves the forward transform unscaled, "forward" the inverse one.
-    if forward:
-        return _scaled(np.fft.fftn(self, axes=dims, norm="backward"), scale)
-    return _scaled(np.fft.ifftn(self, axes=dims, norm="forward"), scale)
-
-
-def _r2c(self: Array, *, dims: Dims, scale: float, onesided: bool) -> Array:
-    transform = np.fft.rfftn if onesided else np.fft.fftn
-    return _scaled(transform(self, axes=dims, norm="backward"), scale)
-
-
-def _c2r(self: Array, *, dims: Dims, scale: float, last_size: int) -> Array:
-    if len(dims) > 1:
-        self = np.fft.ifftn(self, axes=dims[:-1], norm="forward")
-    return _scaled(np.fft.irfft(self, n=last_size, axis=dims[-1], norm="forward"), scale)
-
-
-def _r2c_grad(g: Tensor, self_shape: Dims, dims: Dims, scale: float, onesided: bool) -> Tensor:
-    if onesided:
-        g = _resized(g, dims[-1:], (self_shape[dims[-1]],))
-    return FFT_C2C(g, dims=dims, scale=scale, forward=False).real
-
-
-def _c2r_grad(g: Tensor, self_shape: Dims, dims: Dims, scale: float, last_size: int) -> Tensor:
-    spectrum = FFT_R2C(g, dims=dims, scale=scale, onesided=True)
-    last = dims[-1]
-    # Every frequency between the first and the middle one stands for its mirror image as well.
-    weights = np.ones(self_shape[last], g._array.dtype)
-    weights[1 : 1 + last_size - self_shape[last]] = 2
-    shape = [1] * len(self_shape)
-    shape[last] = -1
-    return spectrum * wrap(weights.reshape(shape))
-
-
-FFT_C2C: Op = Op(
-    "_fft_c2c", _c2c, linear=True, node="FftC2CBackward0",
-    grads={
-        "self": lambda g, dims, scale, forward: FFT_C2C(
-            g, dims=dims, scale=scale, forward=not forward
-        )
-    },
-)  # fmt: skip
-FFT_R2C = Op("_fft_r2c", _r2c, linear=True, node="FftR2CBackward0", grads={"self": _r2c_grad})
-FFT_C2R = Op("_fft_c2r", _c2r, linear=True, node="FftC2RBackward0", grads={"self": _c2r_grad})
 
 # -- reading arguments -------------------------------------------------------------------------
 
@@ -130,19 +67,6 @@ def _one_dim(input: Tensor, dim: int) -> int:
     return wrap_dim(dim, input._array.ndim)
 
 
-def _resized(input: Tensor, dims: Sequence[int], sizes: Sequence[int]) -> Tensor:
-    """Cut off or filled with zeros at the end of each dimension."""
-    ndim = input._array.ndim
-    pad = [0] * (2 * ndim)
-    for dim, size in zip(dims, sizes, strict=True):
-        have = input._array.shape[dim]
-        if size < have:
-            input = input.narrow(dim, 0, size)
-        elif size > have:
-            pad[2 * (ndim - 1 - dim) + 1] = size - have
-    return constant_pad_nd(input, pad) if any(pad) else input
-
-
 def _dims_and_sizes(input: Tensor, s: Any, dim: Any) -> tuple[Dims, list[int]]:
     """The dimensions to transform and the size wanted for each; -1 keeps a size."""
     shape = input._array.shape
@@ -183,8 +107,9 @@ def _complex_transform(
 ) -> Tensor:
     dim = _one_dim(input, dim)
     input = _promoted(input, to_complex=False)
+    refuse_flag("n", n)
     size = _check_size(input._array.shape[dim] if n is None else n)
-    input = _resized(input, (dim,), (size,))
+    input = resized(input, (dim,), (size,))
     scale = _scale(norm, forward, size)
     if input.dtype.is_complex:
         return FFT_C2C(input, dims=(dim,), scale=scale, forward=forward)
@@ -202,6 +127,7 @@ def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = N
         norm: what to divide by: "backward" (the default): nothing; "forward": n; "ortho": sqrt(n)
 
     Example:
+        >>> import clew
         >>> clew.fft.fft(clew.tensor([1., 2., 3., 4.]))
         tensor([10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j])
     """
@@ -218,6 +144,7 @@ def ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = 
         norm: what to divide by: "backward" (the default): n; "forward": nothing; "ortho": sqrt(n)
 
     Example:
+        >>> import clew
         >>> clew.fft.ifft(clew.fft.fft(clew.tensor([1., 2., 3., 4.])))
         tensor([1.+0.j, 2.+0.j, 3.+0.j, 4.+0.j])
     """
@@ -230,8 +157,9 @@ def _half_spectrum(
     _require_real(name, input)
     dim = _one_dim(input, dim)
     input = _promoted(input, to_complex=False)
+    refuse_flag("n", n)
     size = _check_size(input._array.shape[dim] if n is None else n)
-    input = _resized(input, (dim,), (size,))
+    input = resized(input, (dim,), (size,))
     return FFT_R2C(input, dims=(dim,), scale=_scale(norm, forward, size), onesided=True)
 
 
@@ -245,6 +173,7 @@ def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = 
         norm: what to divide by: "backward" (the default): nothing; "forward": n; "ortho": sqrt(n)
 
     Example:
+        >>> import clew
         >>> clew.fft.rfft(clew.tensor([1., 2., 3., 4.]))
         tensor([10.+0.j, -2.+2.j, -2.+0.j])
     """
@@ -261,6 +190,7 @@ def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None =
         norm: what to divide by: "backward" (the default): n; "forward": nothing; "ortho": sqrt(n)
 
     Example:
+        >>> import clew
         >>> clew.fft.ihfft(clew.tensor([10., -2., -2., -2.]))
         tensor([1.-0.j, 3.-0.j, 3.-0.j])
     """
@@ -271,7 +201,7 @@ def _from_half(input: Tensor, n: int | None, dim: int, norm: str | None, forward
     dim = _one_dim(input, dim)
     input = _promoted(input, to_complex=True)
     size = _check_size(2 * (input._array.shape[dim] - 1) if n is None else n)
-    input = _resized(input, (dim,), (size // 2 + 1,))
+    input = resized(input, (dim,), (size // 2 + 1,))
     input = input.conj() if forward else input
     return FFT_C2R(input, dims=(dim,), scale=_scale(norm, forward, size), last_size=size)
 
@@ -286,6 +216,7 @@ def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None =
         norm: what to divide by: "backward" (the default): n; "forward": nothing; "ortho": sqrt(n)
 
     Example:
+        >>> import clew
         >>> half = clew.fft.rfft(clew.tensor([1., 2., 3.]))
         >>> clew.fft.irfft(half, n=3)
         tensor([1., 2., 3.])
@@ -303,6 +234,7 @@ def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = 
         norm: what to divide by: "backward" (the default): nothing; "forward": n; "ortho": sqrt(n)
 
     Example:
+        >>> import clew
         >>> clew.fft.hfft(clew.tensor([1., 2., 3.]))
         tensor([ 8., -2.,  0., -2.])
     """
@@ -316,7 +248,7 @@ def _complex_transforms(input: Tensor, s: Any, dim: Any, norm: str | None, forwa
     dims, sizes = _dims_and_sizes(input, s, dim)
     for size in sizes:
         _check_size(size)
-    input = _resized(_promoted(input, to_complex=True), dims, sizes)
+    input = resized(_promoted(input, to_complex=True), dims, sizes)
     if not dims:
         return input.clone()
     scale = _scale(norm, forward, math.prod(sizes))
@@ -334,6 +266,7 @@ def fftn(input: Tensor, s: Axes = None, dim: Axes = None, norm: str | None = Non
         norm: what to divide by: "backward" (the default): nothing; "forward": n; "ortho": sqrt(n)
 
     Example:
+        >>> import clew
         >>> clew.fft.fftn(clew.ones(2, 2))
         tensor([[4.+0.j, 0.+0.j],
                 [0.+0.j, 0.+0.j]])
@@ -352,6 +285,7 @@ def ifftn(input: Tensor, s: Axes = None, dim: Axes = None, norm: str | None = No
         norm: what to divide by: "backward" (the default): n; "forward": nothing; "ortho": sqrt(n)
 
     Example:
+        >>> import clew
         >>> clew.fft.ifftn(clew.fft.fftn(clew.ones(2, 2)))
         tensor([[1.+0.j, 1.+0.j],
                 [1.+0.j, 1.+0.j]])
@@ -375,6 +309,7 @@ def rfftn(input: Tensor, s: Axes = None, dim: Axes = None, norm: str | None = No
         norm: what to divide by: "backward" (the default): nothing; "forward": n; "ortho": sqrt(n)
 
     Example:
+        >>> import clew
         >>> clew.fft.rfftn(clew.ones(4, 6)).shape
         torch.Size([4, 4])
     """
@@ -383,7 +318,7 @@ def rfftn(input: Tensor, s: Axes = None, dim: Axes = None, norm: str | None = No
     _require_axis("rfftn", dims)
     for size in sizes:
         _check_size(size)
-    input = _resized(_promoted(input, to_complex=False), dims, sizes)
+    input = resized(_promoted(input, to_complex=False), dims, sizes)
     scale = _scale(norm, True, math.prod(sizes))
     return FFT_R2C(input, dims=dims, scale=scale, onesided=True)
 
@@ -409,6 +344,7 @@ def irfftn(input: Tensor, s: Axes = None, dim: Axes = None, norm: str | None = N
         norm: what to divide by: "backward" (the default): n; "forward": nothing; "ortho": sqrt(n)
 
     Example:
+        >>> import clew
         >>> half = clew.fft.rfftn(clew.ones(2, 3))
         >>> clew.fft.irfftn(half, s=(2, 3))
         tensor([[1., 1., 1.],
@@ -418,7 +354,7 @@ def irfftn(input: Tensor, s: Axes = None, dim: Axes = None, norm: str | None = N
     _require_axis("irfftn", dims)
     sizes = _last_size(input, dims, sizes, s)
     halved = [*sizes[:-1], sizes[-1] // 2 + 1]
-    input = _resized(_promoted(input, to_complex=True), dims, halved)
+    input = resized(_promoted(input, to_complex=True), dims, halved)
     scale = _scale(norm, False, math.prod(sizes))
     return FFT_C2R(input, dims=dims, scale=scale, last_size=sizes[-1])
 
@@ -434,6 +370,7 @@ def hfftn(input: Tensor, s: Axes = None, dim: Axes = None, norm: str | None = No
         norm: what to divide by: "backward" (the default): nothing; "forward": n; "ortho": sqrt(n)
 
     Example:
+        >>> import clew
         >>> clew.fft.hfftn(clew.ones(2, 2), s=(2, 2))
         tensor([[4., 0.],
                 [0., 0.]])
@@ -442,7 +379,7 @@ def hfftn(input: Tensor, s: Axes = None, dim: Axes = None, norm: str | None = No
     _require_axis("hfftn", dims)
     sizes = _last_size(input, dims, sizes, s)
     halved = [*sizes[:-1], sizes[-1] // 2 + 1]
-    input = _resized(_promoted(input, to_complex=True), dims, halved)
+    input = resized(_promoted(input, to_complex=True), dims, halved)
     if len(dims) > 1:
         scale = _scale(norm, True, math.prod(sizes[:-1]))
         input = FFT_C2C(input, dims=dims[:-1], scale=scale, forward=True)
@@ -462,6 +399,7 @@ def ihfftn(input: Tensor, s: Axes = None, dim: Axes = None, norm: str | None = N
         norm: what to divide by: "backward" (the default): n; "forward": nothing; "ortho": sqrt(n)
 
     Example:
+        >>> import clew
         >>> clew.fft.ihfftn(clew.ones(4, 6)).shape
         torch.Size([4, 4])
     """
@@ -470,7 +408,7 @@ def ihfftn(input: Tensor, s: Axes = None, dim: Axes = None, norm: str | None = N
     _require_axis("ihfftn", dims)
     for size in sizes:
         _check_size(size)
-    input = _resized(_promoted(input, to_complex=False), dims, sizes)
+    input = resized(_promoted(input, to_complex=False), dims, sizes)
     half = FFT_R2C(
         input, dims=dims[-1:], scale=_scale(norm, False, sizes[-1]), onesided=True
     ).conj_physical()

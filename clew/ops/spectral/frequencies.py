@@ -6,6 +6,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from clew import errors
 from clew.core.arguments import typed
 from clew.core.tensor import Tensor
 from clew.ops.define.dims import wrap_dim
@@ -31,9 +32,12 @@ def fftfreq(
         options: `layout`, `device`, `requires_grad`, as for `zeros`
 
     Example:
+        >>> import clew
         >>> clew.fft.fftfreq(4)
         tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
+    if n is True or n is False:
+        raise errors.wrong_argument("fft_fftfreq", "n", 1, "int", n)
     kind = float_dtype("fft_fftfreq", dtype, out)
     warn_of_length(out, n)
     frequencies = np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
@@ -58,9 +62,12 @@ def rfftfreq(
         options: `layout`, `device`, `requires_grad`, as for `zeros`
 
     Example:
+        >>> import clew
         >>> clew.fft.rfftfreq(4, d=0.5)
         tensor([0.0000, 0.5000, 1.0000])
     """
+    if n is True or n is False:
+        raise errors.wrong_argument("fft_rfftfreq", "n", 1, "int", n)
     kind = float_dtype("fft_rfftfreq", dtype, out)
     frequencies = np.arange(n // 2 + 1) * (1.0 / (n * d))
     warn_of_length(out, frequencies.size)
@@ -87,6 +94,7 @@ def fftshift(input: Tensor, dim: Axes = None) -> Tensor:
         dim: the dimension, or several; by default all
 
     Example:
+        >>> import clew
         >>> clew.fft.fftshift(clew.fft.fftfreq(4))
         tensor([-0.5000, -0.2500,  0.0000,  0.2500])
     """
@@ -102,6 +110,7 @@ def ifftshift(input: Tensor, dim: Axes = None) -> Tensor:
         dim: the dimension, or several; by default all
 
     Example:
+        >>> import clew
         >>> clew.fft.ifftshift(clew.tensor([-2, -1, 0, 1, 2]))
         tensor([ 0,  1,  2, -2, -1])
     """

@@ -26,8 +26,10 @@ def _window(
     shape_of: Any,
 ) -> Tensor:
     """A window from a function of the positions 0..n-1 and n; periodic ones drop the last point."""
+    if window_length is True or window_length is False:
+        raise errors.wrong_argument(function, "window_length", 1, "int", window_length)
     kind = read_dtype(function, dtype) or dtypes.get_default_dtype()
-    if not kind.is_floating_point:
+    if kind.category < dtypes.FLOAT:
         raise RuntimeError(
             f"{function} expects floating point dtypes, got: {kind!r}" + errors.at_user_line()
         )
@@ -39,6 +41,8 @@ def _window(
         )
     if window_length < 2:
         return made(function, np.ones(window_length, kind.np), options)
+    if kind.is_complex:
+        raise errors.no_kernel("arange_cpu", kind)
     length = window_length + 1 if periodic else window_length
     values = shape_of(np.arange(length, dtype=np.float64), length - 1)
     return made(function, values[:window_length].astype(kind.np), options)

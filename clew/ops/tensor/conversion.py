@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -14,22 +13,22 @@ from clew.backend import dtypes
 from clew.backend.device import device as device_type
 from clew.backend.layout import memory_format as format_type
 from clew.backend.layout import preserve_format
+from clew.core.meta import memory as meta_memory
+from clew.core.meta.device import no_data
 from clew.core.op import Op
 from clew.core.public import methods, public
+from clew.core.result_layout import empty_as
+from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.kernels.numpy.arrays import real_part
 from clew.kernels.numpy.conversion import converted, saturated
 from clew.ops.define import memory_layout
 from clew.ops.define.options import cannot_pin, read_dtype
-from clew.source import user_stacklevel
 
 
 def _cast(self: np.ndarray, *, dtype: np.dtype, memory_format: Any = None) -> np.ndarray:
     if self.dtype.kind in "cW" and dtype.kind not in "cWb":
-        warnings.warn(
-            "Casting complex values to real discards the imaginary part",
-            stacklevel=user_stacklevel(),
-        )
+        errors.warn_once("Casting complex values to real discards the imaginary part")
         # Without gaps, in the order of the whole numbers.
         self = memory_layout.in_memory_as(self, real_part(self))
     self = saturated(self, dtype)
@@ -108,21 +107,38 @@ def to(
         if len(flags) > 1:
             copy = bool(flags[1])
     if other is not None:
-        dtype = other.dtype
-    if device is not None:
-        devices.check_device(device)
+        device, dtype = other.device, other.dtype
     kind = self.dtype if dtype is None else read_dtype("to", dtype)
     assert kind is not None
+    if device is not None and is_elsewhere(self, device):
+        return to_meta(self, kind)
     if memory_format is None:
         return to_dtype(self, kind, copy)
     return to_dtype(self, kind, copy, memory_format)
+
+
+def is_elsewhere(tensor: Tensor, device: Any) -> bool:
+    """Whether a tensor on the CPU is to go to the meta device. The other way there is nothing."""
+    # Objects of classes that take over operations are where they say.
+    has_elements = not meta_memory.is_meta(tensor._layout) or tensor.device.type != "meta"
+    if devices.names_meta(device):
+        return has_elements
+    if not has_elements:
+        raise no_data()
+    return False
+
+
+def to_meta(tensor: Tensor, dtype: dtypes.dtype) -> Tensor:
+    """The tensor without its elements."""
+    array = meta_memory.like(empty_as(tensor._layout, dtype.np))
+    return TO_COPY.output(local.state, (tensor,), {"dtype": dtype.np}, array)
 
 
 def read_target(args: tuple[Any, ...], device: Any, dtype: Any) -> tuple[Any, Any, Any]:
     """Device, dtype and the flags that follow them."""
     first, *rest = args
     if isinstance(first, Tensor):
-        return None, first.dtype, rest
+        return first.device, first.dtype, rest
     if isinstance(first, (dtypes.dtype, type)):
         return device, first, rest
     if first is None or isinstance(first, (str, device_type, int)):
@@ -143,7 +159,7 @@ def _bad_to_arguments(args: tuple[Any, ...]) -> TypeError:
 
 
 def _caster(name: str, dtype: dtypes.dtype) -> Callable[..., Tensor]:
-    def method(self: Tensor, memory_format: format_type | None = None) -> Tensor:
+    def method(self: Tensor, *, memory_format: format_type | None = None) -> Tensor:
         return to_dtype(self, dtype, memory_format=memory_format)
 
     method.__name__ = method.__qualname__ = name
@@ -256,6 +272,7 @@ def cpu(self: Tensor, memory_format: format_type | None = None) -> Tensor:
         >>> x.cpu() is x
         True
     """
+    is_elsewhere(self, "cpu")
     return to_dtype(self, self.dtype, memory_format=memory_format)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,8 @@ from clew.backend.layout import memory_format as format_type
 from clew.core.elementwise import NUMBER
 from clew.core.inplace import (
     apply_inplace,
-    bump_version,
     is_same_memory,
+    note_write,
     refuse_leaf,
     repeats_memory,
 )
@@ -26,7 +25,6 @@ from clew.kernels.compiled.copies import copied
 from clew.kernels.numpy.arrays import real_part, row_by_row
 from clew.kernels.numpy.conversion import saturated
 from clew.ops.define import memory_layout, vmap_errors
-from clew.source import user_stacklevel
 
 _F32, _F64 = dtypes.float32.np, dtypes.float64.np
 _LARGEST = float(np.finfo(np.float32).max)
@@ -38,10 +36,7 @@ def convert(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     if array.dtype is dtype:
         return array
     if array.dtype.kind in "cW" and dtype.kind not in "cWb":
-        warnings.warn(
-            "Casting complex values to real discards the imaginary part",
-            stacklevel=user_stacklevel(),
-        )
+        errors.warn_once("Casting complex values to real discards the imaginary part")
         array = real_part(array)
     with np.errstate(all="ignore"):
         return saturated(array, dtype).astype(dtype)
@@ -146,6 +141,8 @@ FILL = Op(
 class _FillOp(Op):
     """Writes a value of the target's dtype straight into its memory."""
 
+    keeps_complex = True
+
     def write_into(
         self, target: np.ndarray, inputs: tuple[Any, ...], params: dict[str, Any]
     ) -> bool:
@@ -239,7 +236,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
         and is_same_memory(array, src._array)
     ):
         # Nothing is written, so it does not matter that elements share their place.
-        bump_version(self, "copy_")
+        note_write(self, "copy_")
         return self
     mismatch = errors.broadcast_mismatch("copy_", self._array.shape, src._array.shape)
     if mismatch is not None:

@@ -6,7 +6,9 @@ from typing import Any
 
 from clew import errors
 from clew.backend import dtypes, layout
-from clew.backend.device import CPU
+from clew.backend.device import CPU, META
+from clew.backend.device import device as device_type
+from clew.core.meta.memory import is_meta
 from clew.core.mirror import bits_of, memory_behind
 from clew.core.public import methods, public
 from clew.core.result_layout import memory_order
@@ -31,7 +33,7 @@ def size(self: Tensor, dim: int | None = None) -> Any:
         >>> x.size(), x.size(1)
         (torch.Size([2, 3]), 3)
     """
-    shape = self._array.shape
+    shape = self._layout.shape
     if dim is None:
         return self.shape
     if not shape:
@@ -65,7 +67,7 @@ def dim(self: Tensor) -> int:
         >>> clew.zeros(2, 3).dim()
         2
     """
-    return self._array.ndim
+    return self._layout.ndim
 
 
 @public(aliases=(), out=False)
@@ -81,7 +83,7 @@ def numel(input: Tensor) -> int:
     """
     if not isinstance(input, Tensor):
         raise errors.wrong_argument("numel", "input", 1, "Tensor", input)
-    return input._array.size
+    return input._layout.size
 
 
 def element_size(self: Tensor) -> int:
@@ -91,7 +93,7 @@ def element_size(self: Tensor) -> int:
         >>> clew.tensor(1.).element_size(), clew.tensor(1).element_size()
         (4, 8)
     """
-    return self._array.itemsize
+    return self._layout.itemsize
 
 
 def storage_offset(self: Tensor) -> int:
@@ -113,7 +115,9 @@ def data_ptr(self: Tensor) -> int:
         >>> x.data_ptr() == x.view(5, 1).data_ptr(), x.data_ptr() == x.clone().data_ptr()
         (True, False)
     """
-    return address_of(memory_behind(self._array)) if self._array.size else 0
+    if not self._array.size or is_meta(self._array):
+        return 0
+    return address_of(memory_behind(self._array))
 
 
 def is_contiguous(
@@ -229,6 +233,8 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
         >>> clew.zeros(2, 3).is_same_size(clew.zeros(3, 2))
         False
     """
+    if not isinstance(other, Tensor):
+        raise errors.wrong_argument("is_same_size", "other", 1, "Tensor", other)
     return input._array.shape == other._array.shape
 
 
@@ -430,6 +436,14 @@ def is_shared(self: Tensor) -> bool:
     return storage_of(self).is_shared()
 
 
+def device(self: Tensor) -> device_type:
+    if not is_meta(self._layout):
+        return CPU
+    # Objects of classes that take over operations say where they are.
+    found: device_type = self.__dict__.get("_device", META)
+    return found
+
+
 def _constant(name: str, value: Any, doc: str) -> property:
     """An attribute that is the same for all tensors."""
     example = f"\n\nExample:\n    >>> clew.zeros(2).{name}\n    {value!r}"
@@ -439,7 +453,7 @@ def _constant(name: str, value: Any, doc: str) -> property:
 # What PyTorch's flags ask of a tensor, and no tensor here is.
 _NEVER = {
     "is_cuda": "on a CUDA GPU", "is_mps": "on an Apple GPU", "is_xpu": "on an Intel GPU",
-    "is_meta": "without values, on the meta device", "is_sparse": "of a sparse layout",
+    "is_sparse": "of a sparse layout",
     "is_sparse_csr": "of the sparse layout CSR", "is_quantized": "quantized",
     "is_mkldnn": "in the layout of oneDNN", "is_nested": "a nested tensor",
     "is_ipu": "on a Graphcore IPU", "is_xla": "on an XLA device", "is_vulkan": "on a Vulkan GPU",
@@ -450,9 +464,22 @@ methods(
     is_set_to=is_set_to, untyped_storage=untyped_storage, storage=storage,
     _typed_storage=_typed_storage, storage_type=storage_type, dim_order=dim_order,
     is_pinned=is_pinned, is_shared=is_shared,
-    device=_constant("device", CPU, "Where the tensor lives: on the CPU."),
+    device=property(
+        device,
+        doc="Where the tensor lives: on the CPU, or, without elements, on the meta device.\n\n"
+        "Example:\n    >>> clew.zeros(2).device\n    device(type='cpu')",
+    ),
     layout=_constant("layout", layout.strided, "How the elements are arranged: strided, always."),
-    is_cpu=_constant("is_cpu", True, "Whether the tensor is on the CPU: True, always."),
+    is_cpu=property(
+        lambda self: not is_meta(self._layout),
+        doc="Whether the tensor is on the CPU.\n\n"
+        "Example:\n    >>> clew.zeros(2).is_cpu\n    True",
+    ),
+    is_meta=property(
+        lambda self: is_meta(self._layout),
+        doc="Whether the tensor is without elements, on the meta device.\n\n"
+        "Example:\n    >>> clew.zeros(2, device='meta').is_meta\n    True",
+    ),
     **{
         flag: _constant(flag, False, f"Whether the tensor is {words}: False, always.")
         for flag, words in _NEVER.items()

@@ -45,7 +45,7 @@ def _note_exit(tensor: Tensor, how: str) -> None:
     """Remember that values of a tensor with history go where no gradient follows."""
     if tensor._requires_grad:
         node = tensor._node
-        ancestor = None if node is None or node.is_accumulator else (node.name(), node._where)
+        ancestor = None if node is None or node.is_accumulator else (node._name(), node._where)
         _exits.last = how, user_where(), ancestor
     else:
         reason = tensor._reason
@@ -134,8 +134,12 @@ def _dlpack_device(self: Tensor) -> tuple[int, int]:
     return 1, 0
 
 
-def refuse_bits(tensor: Tensor) -> None:
-    """What other libraries are given has no place for the bit of a conjugate or negative view."""
+def refuse_export(tensor: Tensor) -> None:
+    """Other libraries are given strided memory, without a bit for conjugate or negative views."""
+    if tensor._is_unstrided:
+        raise BufferError(
+            "Can't export tensors with layout other than torch.strided" + errors.at_user_line()
+        )
     bits = bits_of(tensor._array)
     if bits:
         what = "conjugate" if bits & CONJ else "negative"
@@ -152,7 +156,7 @@ def _dlpack(
 ) -> Any:
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-    refuse_bits(self)
+    refuse_export(self)
     _check_exchange(stream, dl_device)
     if self.dtype is dtypes.bfloat16:
         bits = self.view(dtypes.uint16).numpy()

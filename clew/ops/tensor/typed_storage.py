@@ -249,9 +249,9 @@ class TypedStorage:
         return object.__sizeof__(self) + self._nbytes()
 
     def __repr__(self) -> str:
-        lines = "".join(f" {value}\n" for value in self._elements().tolist())
+        lines = " " + "\n ".join(str(value) for value in self._elements().tolist())
         return (
-            f"{lines}[torch.storage.TypedStorage(dtype={self.dtype}, device=cpu) of size "
+            f"{lines}\n[torch.storage.TypedStorage(dtype={self.dtype}, device=cpu) of size "
             f"{self._size()}]"
         )
 
@@ -352,30 +352,32 @@ EXPECTED = (
 
 
 def _wrong_wrap(args: Any, device: Any, dtype: Any, wrap_storage: Any) -> Exception | None:
-    start, where = f"TypedStorage.__init__ {EXPECTED}", errors.at_user_line()
+    kind: type[Exception] = RuntimeError
     if args:
         text = "No positional arguments should be given when using 'wrap_storage'"
-        return RuntimeError(start + text + where)
-    if dtype is None:
-        return RuntimeError(f"{start}Argument 'dtype' must be specified{where}")
-    if not isinstance(dtype, dtypes.dtype):
-        return TypeError(f"{start}Argument 'dtype' must be torch.dtype, not {type(dtype)}{where}")
-    if device is not None:
+    elif dtype is None:
+        text = "Argument 'dtype' must be specified"
+    elif not isinstance(dtype, dtypes.dtype):
+        kind, text = TypeError, f"Argument 'dtype' must be torch.dtype, not {type(dtype)}"
+    elif device is not None:
         text = "Argument 'device' should not be specified when 'wrap_storage' is given"
-        return RuntimeError(start + text + where)
-    if not isinstance(wrap_storage, UntypedStorage):
+    elif not isinstance(wrap_storage, UntypedStorage):
+        kind = TypeError
         text = f"Argument 'wrap_storage' must be UntypedStorage, but got {type(wrap_storage)}"
-        return TypeError(start + text + where)
-    return None
+    else:
+        return None
+    return kind(f"TypedStorage.__init__ {EXPECTED}{text}{errors.at_user_line()}")
 
 
 def _wrong_data(args: tuple[Any, ...]) -> Exception | None:
-    start, where = f"TypedStorage.__init__ {EXPECTED}", errors.at_user_line()
+    kind: type[Exception] = RuntimeError
     if len(args) > 1:
-        return RuntimeError(f"{start}Too many positional arguments{where}")
-    if args and not is_integer(args[0]) and not isinstance(args[0], Sequence):
-        return TypeError(f"{start}Argument type not recognized: {type(args[0])}{where}")
-    return None
+        text = "Too many positional arguments"
+    elif args and not is_integer(args[0]) and not isinstance(args[0], Sequence):
+        kind, text = TypeError, f"Argument type not recognized: {type(args[0])}"
+    else:
+        return None
+    return kind(f"TypedStorage.__init__ {EXPECTED}{text}{errors.at_user_line()}")
 
 
 def _new_elements(args: tuple[Any, ...], dtype: dtypes.dtype) -> UntypedStorage:

@@ -16,8 +16,9 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.backend.device import CPU, check_device
+from clew.backend.device import CPU, META, check_device
 from clew.backend.device import device as device_type
+from clew.core.meta.memory import is_meta
 from clew.core.mirror import memory_behind, reflect
 from clew.core.storage import INFERENCE
 from clew.core.tensor import Tensor, wrap
@@ -102,7 +103,7 @@ class UntypedStorage:
 
     @property
     def device(self) -> device_type:
-        return CPU
+        return META if is_meta(self._bytes) else CPU
 
     @property
     def filename(self) -> str | None:
@@ -115,7 +116,7 @@ class UntypedStorage:
 
     def data_ptr(self) -> int:
         """The address of the memory; 0 when there is none."""
-        return address_of(self._bytes) if self._nbytes else 0
+        return address_of(self._bytes) if self._nbytes and not is_meta(self._bytes) else 0
 
     def nbytes(self) -> int:
         """How many bytes there are."""
@@ -223,8 +224,8 @@ class UntypedStorage:
         return values
 
     def __repr__(self) -> str:
-        lines = "".join(f" {value}\n" for value in self.tolist())
-        return f"{lines}[torch.storage.UntypedStorage(device=cpu) of size {self._nbytes}]"
+        lines = " " + "\n ".join(str(value) for value in self.tolist())
+        return f"{lines}\n[torch.storage.UntypedStorage(device=cpu) of size {self._nbytes}]"
 
     # -- copies --------------------------------------------------------------------------------
 

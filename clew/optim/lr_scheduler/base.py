@@ -144,7 +144,7 @@ class LRScheduler:
                 rates = closed_form()
         finally:
             self._get_lr_called_within_step = False
-        for group, rate in zip(self.optimizer.param_groups, rates):
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             set_value(group, "lr", rate)
         self._last_lr = rates_of(self.optimizer)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import types
 from collections.abc import Callable
@@ -203,11 +204,16 @@ class CyclicLR(_MomentumCycle):
         super().__init__(optimizer, last_epoch)
         self.base_lrs = base_lrs
 
+    @property
+    def _scale_fn_ref(self) -> Callable[..., float]:
+        if self._scale_fn_custom is not None:
+            return self._scale_fn_custom
+        scale = _CYCLE_SCALES[self.mode]
+        return functools.partial(scale, self.gamma) if self.mode == "exp_range" else scale
+
     def scale_fn(self, x: float) -> float:
         """How high a cycle goes, as a part of the difference between the rates."""
-        if self._scale_fn_custom is not None:
-            return self._scale_fn_custom(x)
-        return _CYCLE_SCALES[self.mode](self.gamma, x)
+        return self._scale_fn_ref(x)
 
     def get_lr(self) -> Rates:
         self._current()
@@ -240,10 +246,24 @@ class CyclicLR(_MomentumCycle):
             self._scale_fn_custom.__dict__.update(attributes)
 
 
-_CYCLE_SCALES: dict[str, Callable[[float, float], float]] = {
-    "triangular": lambda gamma, x: 1.0,
-    "triangular2": lambda gamma, x: 1 / 2.0 ** (x - 1),
+_CYCLE_SCALES: dict[str, Callable[..., float]] = {
+    "triangular": lambda x: 1.0,
+    "triangular2": lambda x: 1 / 2.0 ** (x - 1),
     "exp_range": lambda gamma, x: gamma**x,
+}
+
+
+def _along_cosine(start: Any, end: Any, part: float) -> Any:
+    return end + (start - end) / 2.0 * (math.cos(math.pi * part) + 1)
+
+
+def _along_line(start: Any, end: Any, part: float) -> Any:
+    return (end - start) * part + start
+
+
+ANNEALING: dict[str, Callable[[Any, Any, float], Any]] = {
+    "cos": _along_cosine,
+    "linear": _along_line,
 }
 
 
@@ -279,6 +299,9 @@ class OneCycleLR(_MomentumCycle):
         ...     scheduler.step()
         0.04 0.9505 0.6113 0.1883 0.0
     """
+
+    # Of the state dicts of old versions.
+    anneal_func: Callable[[Any, Any, float], Any]
 
     def __init__(
         self,
@@ -341,7 +364,7 @@ class OneCycleLR(_MomentumCycle):
                 break
             start = end
         part = (step - start) / (end - start)
-        anneal = ANNEALING[self._anneal_func_type]
+        anneal = self._anneal_func
         rates = []
         for group in self.optimizer.param_groups:
             rates.append(anneal(group[phase["start_lr"]], group[phase["end_lr"]], part))
@@ -350,19 +373,14 @@ class OneCycleLR(_MomentumCycle):
                 self._set_momentum(group, anneal(*ends, part))
         return rates
 
+    # What state dicts had before they named the kind.
+    _annealing_cos = staticmethod(_along_cosine)
+    _annealing_linear = staticmethod(_along_line)
 
-def _along_cosine(start: Any, end: Any, part: float) -> Any:
-    return end + (start - end) / 2.0 * (math.cos(math.pi * part) + 1)
-
-
-def _along_line(start: Any, end: Any, part: float) -> Any:
-    return (end - start) * part + start
-
-
-ANNEALING: dict[str, Callable[[Any, Any, float], Any]] = {
-    "cos": _along_cosine,
-    "linear": _along_line,
-}
+    @property
+    def _anneal_func(self) -> Callable[[Any, Any, float], Any]:
+        named = self.__dict__.get("_anneal_func_type")
+        return self.anneal_func if named is None else ANNEALING[named]
 
 
 def _total_steps(total_steps: int | None, epochs: int | None, steps_per_epoch: int | None) -> int:

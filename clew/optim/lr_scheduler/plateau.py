@@ -84,10 +84,10 @@ class ReduceLROnPlateau(LRScheduler):
         self.eps = eps
         self.last_epoch = 0
         self._last_lr = rates_of(optimizer)
+        self.mode_worse = math.inf if mode == "min" else -math.inf
         self.mode = mode
         self.threshold = threshold
         self.threshold_mode = threshold_mode
-        self.mode_worse = math.inf if mode == "min" else -math.inf
         self._reset()
 
     def _reset(self) -> None:
@@ -101,7 +101,7 @@ class ReduceLROnPlateau(LRScheduler):
         """Note the figure of an epoch, and reduce the rates if it is time to."""
         observer = active.observer
         if observer is not None:
-            observer.scheduler_steps(self)
+            observer.scheduler_steps(self, metrics)
         current = float(metrics)
         if epoch is not None:
             warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from clew.observer import active
 from clew.ops.create.random import Generator
+from clew.utils.data import graph_settings
 from clew.utils.data._utils.collate import default_collate, default_convert
 from clew.utils.data._utils.fetch import _DatasetKind
 from clew.utils.data._utils.iterators import (
@@ -26,6 +27,7 @@ from clew.utils.data.sampler import BatchSampler, RandomSampler, Sampler, Sequen
 __all__ = ["DataLoader", "get_worker_info", "default_collate", "default_convert"]
 
 _T_co = TypeVar("_T_co", covariant=True)
+T_co = TypeVar("T_co", covariant=True)
 
 _FIXED = frozenset(
     ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
@@ -34,6 +36,19 @@ _FIXED = frozenset(
 
 _collate_fn_t = Callable[[list[Any]], Any]
 _worker_init_fn_t = Callable[[int], None]
+
+
+def _sharding_worker_init_fn(
+    worker_init_fn: _worker_init_fn_t | None, world_size: int, rank_id: int, worker_id: int
+) -> None:
+    """Run a worker's own function, then give its pipes their share of the elements."""
+    if worker_init_fn is not None:
+        worker_init_fn(worker_id)
+    info = get_worker_info()
+    assert info is not None
+    graph_settings.apply_sharding(
+        info.dataset, world_size * info.num_workers, rank_id * info.num_workers + info.id
+    )
 
 
 class _InfiniteConstantSampler(Sampler[None]):

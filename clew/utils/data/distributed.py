@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
@@ -34,6 +35,9 @@ class DistributedSampler(Sampler[_T_co]):
         [[0, 2, 4], [1, 3, 0]]
     """
 
+    # How many samples of the epoch were trained on before.
+    _start = 0
+
     def __init__(
         self,
         dataset: Dataset[Any],
@@ -44,11 +48,9 @@ class DistributedSampler(Sampler[_T_co]):
         drop_last: bool = False,
     ) -> None:
         if num_replicas is None or rank is None:
-            missing = "num_replicas" if num_replicas is None else "rank"
-            raise ValueError(
-                "Default process group has not been initialized, please make sure to call "
-                f"init_process_group.\n  clew has none: give DistributedSampler {missing}=..."
-            )
+            group = _group_or_raise("num_replicas" if num_replicas is None else "rank")
+            num_replicas = group.size() if num_replicas is None else num_replicas
+            rank = group.rank() if rank is None else rank
         if not 0 <= rank < num_replicas:
             raise ValueError(
                 f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]"
@@ -79,11 +81,34 @@ class DistributedSampler(Sampler[_T_co]):
         return indices[: self.total_size]
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._order()[self.rank :: self.num_replicas])
+        return iter(self._order()[self._start + self.rank :: self.num_replicas])
 
     def __len__(self) -> int:
-        return self.num_samples
+        return self.num_samples - self._start // self.num_replicas
 
-    def set_epoch(self, epoch: int) -> None:
-        """Choose the order of an epoch: without this every epoch has the same one."""
+    def set_epoch(self, epoch: int, start: int = 0) -> None:
+        """Choose the order of an epoch: without this every epoch has the same one.
+
+        `start` resumes in the middle of it: so many samples, of all ranks together, are left out.
+        With the same seed the rest is what it was, also for another number of ranks.
+        """
+        if start % self.num_replicas:
+            raise ValueError(
+                f"set_epoch: start={start} must be a multiple of the number of ranks, "
+                f"{self.num_replicas}: all ranks have trained on as many samples"
+            )
         self.epoch = epoch
+        if start != self._start:
+            self._start = start
+
+
+def _group_or_raise(missing: str) -> Any:
+    """The group of all ranks: there is none before `clew.distributed` was imported."""
+    distributed: Any = sys.modules.get("clew.distributed")
+    found = None if distributed is None else distributed.group.WORLD
+    if found is None:
+        raise ValueError(
+            "Default process group has not been initialized, please make sure to call "
+            f"init_process_group.\n  Or give DistributedSampler {missing}=..."
+        )
+    return found

@@ -110,6 +110,22 @@ def event(wall_time: float, step: int | None, *values: Message) -> bytes:
     return encode({1: Double(wall_time), 2: step, 5: {1: list(values)}})
 
 
+def graph(wall_time: float, nodes: Message) -> bytes:
+    """The graph of a model."""
+    return encode({1: Double(wall_time), 4: encode(nodes)})
+
+
+def audio(tag: str, rate: int, length: int, data: bytes) -> Message:
+    """A sound of one channel, as a WAV file."""
+    return {1: tag, 6: {1: Float(rate), 2: 1, 3: length, 4: data, 5: "audio/wav"}}
+
+
+def video(tag: str, shape: Sequence[int], data: bytes) -> Message:
+    """A moving picture of a height, a width and channels, as a GIF."""
+    height, width, channels = shape
+    return {1: tag, 4: {1: height, 2: width, 3: channels, 4: data}}
+
+
 def scalar(tag: str, value: float) -> Message:
     return {1: tag, 2: Float(value)}
 

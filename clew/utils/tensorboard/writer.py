@@ -6,18 +6,18 @@ import itertools
 import os
 import socket
 import time
-import warnings
 from collections.abc import Sequence
 from datetime import datetime
+from importlib import import_module
 from types import TracebackType
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
 from clew import errors
 from clew.core.tensor import Tensor
-from clew.source import user_stacklevel
-from clew.utils.tensorboard import events
+from clew.utils.tensorboard import events, media, plugins
 
 __all__ = ["FileWriter", "SummaryWriter"]
 
@@ -74,6 +74,11 @@ class FileWriter:
         if self._waiting >= self._max_queue or now - self._flushed_at > self._flush_secs:
             self.flush()
 
+    def add_graph(self, nodes: events.Message) -> None:
+        """Write the graph of a model."""
+        self._file.write(events.record(events.graph(time.time(), nodes)))
+        self.flush()
+
     def flush(self) -> None:
         self._file.flush()
         self._waiting, self._flushed_at = 0, time.time()
@@ -83,7 +88,7 @@ class FileWriter:
 
 
 class SummaryWriter:
-    """Writes scalars, texts, images and histograms to a folder, `runs/...` by default."""
+    """Writes what a run reports to a folder, `runs/...` by default."""
 
     def __init__(
         self,
@@ -211,21 +216,215 @@ class SummaryWriter:
                 each.clear()
         self._add(global_step, walltime, events.image(tag, _grid(images)))
 
+    def add_image_with_boxes(
+        self,
+        tag: str,
+        img_tensor: Any,
+        box_tensor: Any,
+        global_step: Any = None,
+        walltime: float | None = None,
+        rescale: float = 1,
+        dataformats: str = "CHW",
+        labels: Any = None,
+    ) -> None:
+        """An image with boxes, each given by two corners (x, y); labels are not drawn."""
+        pixels = _pixels(to_array(img_tensor), dataformats).copy()
+        height, width, channels = pixels.shape
+        colour = np.array([255, 0, 0, 255][:channels], np.uint8)
+        for left, top, right, bottom in to_array(box_tensor).astype(np.int64):
+            rows = slice(max(top, 0), max(bottom, 0) + 1)
+            columns = slice(max(left, 0), max(right, 0) + 1)
+            for row in (top, bottom):
+                if 0 <= row < height:
+                    pixels[row, columns] = colour
+            for column in (left, right):
+                if 0 <= column < width:
+                    pixels[rows, column] = colour
+        self._add(global_step, walltime, events.image(tag, pixels))
+
+    def add_video(
+        self,
+        tag: str,
+        vid_tensor: Any,
+        global_step: Any = None,
+        fps: float = 4,
+        walltime: float | None = None,
+    ) -> None:
+        """Moving pictures of shape (N, T, C, H, W), beside each other: bytes, or floats to 1."""
+        array = to_array(vid_tensor)
+        frames = np.stack(
+            [
+                _grid([_pixels(video[time], "CHW") for video in array])
+                for time in range(array.shape[1])
+            ]
+        )
+        data = media.gif_bytes(frames, fps)
+        self._add(global_step, walltime, events.video(tag, frames.shape[1:], data))
+
+    def add_audio(
+        self,
+        tag: str,
+        snd_tensor: Any,
+        global_step: Any = None,
+        sample_rate: int = 44100,
+        walltime: float | None = None,
+    ) -> None:
+        """A sound: numbers from -1 to 1, so many of them a second."""
+        samples = to_array(snd_tensor).astype(np.float64).squeeze()
+        if samples.ndim != 1:
+            raise AssertionError("input tensor should be 1 dimensional." + errors.at_user_line())
+        data = media.wav_bytes(samples, sample_rate)
+        self._add(global_step, walltime, events.audio(tag, sample_rate, len(samples), data))
+
+    def add_tensor(
+        self, tag: str, tensor: Any, global_step: Any = None, walltime: float | None = None
+    ) -> None:
+        """A tensor as it is."""
+        message = {1: tag, 8: plugins.tensor(to_array(tensor))}
+        self._add(global_step, walltime, message)
+
+    def add_pr_curve(
+        self,
+        tag: str,
+        labels: Any,
+        predictions: Any,
+        global_step: Any = None,
+        num_thresholds: int = 127,
+        weights: Any = None,
+        walltime: float | None = None,
+    ) -> None:
+        """Precision over recall: labels are 0 or 1, predictions between them."""
+        weights = None if weights is None else to_array(weights)
+        data = plugins.counts(
+            to_array(labels), to_array(predictions), min(num_thresholds, 127), weights
+        )
+        self._add(global_step, walltime, plugins.pr_curve(tag, data))
+
+    def add_pr_curve_raw(
+        self,
+        tag: str,
+        true_positive_counts: Any,
+        false_positive_counts: Any,
+        true_negative_counts: Any,
+        false_negative_counts: Any,
+        precision: Any,
+        recall: Any,
+        global_step: Any = None,
+        num_thresholds: int = 127,
+        weights: Any = None,
+        walltime: float | None = None,
+    ) -> None:
+        """The same from counts, one for each threshold."""
+        rows = (
+            true_positive_counts, false_positive_counts, true_negative_counts,
+            false_negative_counts, precision, recall,
+        )  # fmt: skip
+        data = np.stack([to_array(each) for each in rows])
+        self._add(global_step, walltime, plugins.pr_curve(tag, data))
+
+    def add_mesh(
+        self,
+        tag: str,
+        vertices: Any,
+        colors: Any = None,
+        faces: Any = None,
+        config_dict: dict[str, Any] | None = None,
+        global_step: Any = None,
+        walltime: float | None = None,
+    ) -> None:
+        """Points or a surface in space: vertices (B, N, 3), colours (B, N, 3), faces (B, M, 3)."""
+        parts = {"VERTEX": to_array(vertices).astype(np.float32)}
+        if faces is not None:
+            parts["FACE"] = to_array(faces).astype(np.int32)
+        if colors is not None:
+            parts["COLOR"] = to_array(colors).astype(np.int32)
+        self._add(global_step, walltime, *plugins.mesh(tag, parts, config_dict))
+
+    def add_custom_scalars(self, layout: dict[str, dict[str, Sequence[Any]]]) -> None:
+        """Charts of several curves: {category: {title: ["Multiline" or "Margin", [tags]]}}."""
+        self._add(None, None, plugins.layout(layout))
+
+    def add_custom_scalars_multilinechart(
+        self, tags: Sequence[str], category: str = "default", title: str = "untitled"
+    ) -> None:
+        """One chart of several curves."""
+        self.add_custom_scalars({category: {title: ["Multiline", tags]}})
+
+    def add_custom_scalars_marginchart(
+        self, tags: Sequence[str], category: str = "default", title: str = "untitled"
+    ) -> None:
+        """One chart of a curve between two others."""
+        self.add_custom_scalars({category: {title: ["Margin", tags]}})
+
+    def add_embedding(
+        self,
+        mat: Any,
+        metadata: Sequence[Any] | None = None,
+        label_img: Any = None,
+        global_step: Any = None,
+        tag: str = "default",
+        metadata_header: Sequence[str] | None = None,
+    ) -> None:
+        """Points (N, D) for the projector, with labels and images (N, C, H, W) for them."""
+        points = to_array(mat)
+        if points.ndim != 2:
+            raise AssertionError("mat should be 2D" + errors.at_user_line())
+        folder = (
+            f"{0 if global_step is None else int(_number(global_step)):05d}/{quote(tag, safe='')}"
+        )
+        place = os.path.join(self.log_dir, folder)
+        files: dict[str, str | bytes] = {"tensors.tsv": plugins.table(points.tolist())}
+        if metadata is not None:
+            if len(metadata) != len(points):
+                raise AssertionError(
+                    "#labels should equal with #data points" + errors.at_user_line()
+                )
+            rows = [each if metadata_header else [each] for each in metadata]
+            files["metadata.tsv"] = plugins.table(
+                [metadata_header, *rows] if metadata_header else rows
+            )
+        size = None
+        if label_img is not None:
+            images = [_pixels(each, "CHW") for each in to_array(label_img)]
+            if len(images) != len(points):
+                raise AssertionError(
+                    "#images should equal with #data points" + errors.at_user_line()
+                )
+            files["sprite.png"] = events.png_bytes(plugins.sprite(images))
+            size = (images[0].shape[1], images[0].shape[0])
+        os.makedirs(place, exist_ok=True)
+        for name, data in files.items():
+            with open(os.path.join(place, name), "wb") as file:
+                file.write(data.encode() if isinstance(data, str) else data)
+        entry = plugins.projection(f"{tag}:{folder[:5]}", folder, size, metadata is not None)
+        with open(os.path.join(self.log_dir, "projector_config.pbtxt"), "a") as file:
+            file.write(entry)
+
     def add_hparams(
         self,
         hparam_dict: dict[str, Any],
         metric_dict: dict[str, Any],
-        hparam_domain_discrete: Any = None,
+        hparam_domain_discrete: dict[str, list[Any]] | None = None,
         run_name: str | None = None,
         global_step: Any = None,
     ) -> None:
-        """Settings, as a text, and the numbers that they led to, in a folder of their own."""
-        folder = os.path.join(self.log_dir, run_name or str(time.time()))
-        table = "\n".join(f"| {name} | {value} |" for name, value in hparam_dict.items())
-        writer = self._writer(folder)
-        writer.add(global_step, None, events.text("hparams", f"| name | value |\n|--|--|\n{table}"))
+        """Settings and the numbers that they led to, as a run of its own, for the hparams page."""
+        if not isinstance(hparam_dict, dict) or not isinstance(metric_dict, dict):
+            raise TypeError(
+                "hparam_dict and metric_dict should be dictionary." + errors.at_user_line()
+            )
+        settings = {
+            name: value.item() if isinstance(value, (Tensor, np.generic)) else value
+            for name, value in hparam_dict.items()
+            if value is not None
+        }
+        messages = plugins.hparams(settings, metric_dict, hparam_domain_discrete)
+        writer = self._writer(os.path.join(self.log_dir, run_name or str(time.time())))
+        for message in messages:
+            writer.add(None, None, message)
         for name, value in metric_dict.items():
             writer.add(global_step, None, events.scalar(name, _number(value)))
+        writer.flush()
 
     def add_graph(
         self,
@@ -234,11 +433,12 @@ class SummaryWriter:
         verbose: bool = False,
         use_strict_trace: bool = True,
     ) -> None:
-        """Writes nothing, and warns: clew has no graphs of modules."""
-        warnings.warn(
-            "add_graph: clew has no graphs of modules, nothing is written",
-            stacklevel=user_stacklevel(),
-        )
+        """The functions that a model calls for an example of its inputs, by its submodules."""
+        args = input_to_model if isinstance(input_to_model, (tuple, list)) else (input_to_model,)
+        nodes = import_module("clew.utils.tensorboard.model_graph").model_graph(model, tuple(args))
+        if verbose:
+            print("\n".join(f"{node[1]}: {node[2]}({', '.join(node[3])})" for node in nodes[1]))
+        self._writer(self.log_dir).add_graph(nodes)
 
     def flush(self) -> None:
         """Bring everything to the disk."""

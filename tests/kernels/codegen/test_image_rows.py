@@ -28,10 +28,10 @@ def vectors(
     fresh = separable_maps.SeparableMap(
         "separable_map_again",
         separable_maps._no_formula,
-        separable_maps._KERNEL.signatures,
+        separable_maps.KERNEL.signatures,
         separable_maps.CORE,
     )
-    monkeypatch.setattr(separable_maps, "_KERNEL", fresh)
+    monkeypatch.setattr(separable_maps, "KERNEL", fresh)
 
 
 def with_gradients(t: Any, function: Any, *shapes: tuple[int, ...]) -> list[Any]:

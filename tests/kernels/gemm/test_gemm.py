@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import clew
 from clew.kernels.gemm import gemm as native
+from clew.kernels.gemm import microkernels, products
 from clew.kernels.gemm.products import AFFINE, PRODUCT, Product, affine, batch_product, product
 
 Array = np.ndarray
@@ -132,12 +133,13 @@ def test_small_products_and_large_ones_agree() -> None:
 
 
 @pytest.mark.parametrize("kind", ["f", "d"])
-@pytest.mark.parametrize("size", [16, 32, 64])
+@pytest.mark.parametrize(("size", "count"), [(16, 16), (16, 32), (32, 16), (64, 32)])
 def test_machines_with_other_registers(
-    size: int, kind: str, monkeypatch: pytest.MonkeyPatch
+    size: int, count: int, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The vectors of a wider machine are cut by LLVM where this one has narrower registers.
     monkeypatch.setattr(native, "vector_bytes", lambda: size)
+    monkeypatch.setattr(microkernels, "vector_registers", lambda size: count)
     monkeypatch.setattr(native, "functions", native.functions.__wrapped__)
     kernel = Product("affine", bias=True)
     rng = np.random.default_rng(size)
@@ -145,3 +147,15 @@ def test_machines_with_other_registers(
         row = rng.standard_normal(n).astype(kind)
         for first, second in itertools.product(("rows", "columns"), repeat=2):
             check(kernel, matrix(rng, m, k, first, kind), matrix(rng, k, n, second, kind), row)
+
+
+def test_machines_without_workers_leave_large_products_to_blas(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(products, "_HAS_WORKERS", False)
+    monkeypatch.setattr(Product, "specialize", lambda *_: pytest.fail("the compiled product"))
+    rng = np.random.default_rng(7)
+    a, b, row = rng.standard_normal((2, 70, 80)), rng.standard_normal((2, 80, 90)), np.ones((2, 90))
+    assert (product(a[0], b[0]) == a[0] @ b[0]).all()
+    assert (affine(a[0], b[0], row[0]) == a[0] @ b[0] + 1).all()
+    assert (batch_product(a, b) == a @ b).all()

@@ -180,7 +180,7 @@ def test_winograd(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_winograd_keeps_infinities_in_their_windows() -> None:
-    x, w, g = _images(4, 16, 16, (16, 16), (1, 1))
+    x, w, g = _images(4, 128, 128, (16, 16), (1, 1))
     x[3, 5, 4, 4], x[1, 2, 1, 6] = np.inf, np.nan
     g[2, 3, 3, 3] = -np.inf
     geometry = im2col_conv.Geometry(x.shape, w.shape, g.shape, (1, 1), (1, 1), (1, 1), 1)

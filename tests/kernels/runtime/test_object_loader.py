@@ -139,7 +139,7 @@ STRANGE: dict[str, Callable[[bytes], bytes]] = {
     "another format": lambda code: b"\xcf\xfa\xed\xfe" + code[4:],
     "32 bits": lambda code: changed(code, 4, "<B", 1),
     "a shared library": lambda code: changed(code, 16, "<H", 3),
-    "another processor": lambda code: changed(code, 18, "<H", 183),
+    "another processor": lambda code: changed(code, 18, "<H", 243),
     "a kind of place": with_another_kind,
     "memory of each thread": per_thread,
     "a huge section": lambda code: in_section(code, 8, 32, 1 << 40),

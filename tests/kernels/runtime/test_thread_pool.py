@@ -65,7 +65,10 @@ assert not failed, failed
 
 
 def test_machines_without_a_thread_pool_give_the_same(tmp_path: Path) -> None:
-    without = "from clew.kernels.runtime import thread_pool\nthread_pool.HAS_WORKERS = False\n"
+    without = """
+from clew.kernels.runtime import cpu
+cpu.HOST = cpu.HOST._replace(system="another")
+"""
     for name, before, workers in (("threaded", "", 3), ("serial", without, 0)):
         path = str(tmp_path / name)
         run(

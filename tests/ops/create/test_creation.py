@@ -305,7 +305,7 @@ def test_frombuffer_shares_memory() -> None:
     assert buffer[1] == 9
 
 
-@pytest.mark.parametrize("device", ["cuda", "cuda:1", "mps", "meta"])
+@pytest.mark.parametrize("device", ["cuda", "cuda:1", "mps"])
 def test_no_tensor_is_made_on_other_devices(device: str) -> None:
     for make in (
         lambda: clew.zeros(2, device=device),
@@ -350,7 +350,7 @@ def test_default_dtype_decides_what_floats_become() -> None:
 
 def test_only_the_strided_layout_is_made() -> None:
     with pytest.raises(RuntimeError, match="only the strided layout"):
-        clew.zeros(2, layout=clew.sparse_coo)
+        clew.ones(2, layout=clew.sparse_coo)
 
 
 def test_out_that_requires_grad_is_refused() -> None:

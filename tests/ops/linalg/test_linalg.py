@@ -13,7 +13,7 @@ import torch
 
 import clew
 from clew.autograd.gradcheck import gradcheck, gradgradcheck
-from tests.twice import leaf, twice
+from tests.twice import leaf, raised, twice
 
 RNG = np.random.default_rng(7)
 
@@ -341,3 +341,18 @@ def test_products_without_elements(lib: Any) -> Any:
             a, b = lib.ones(left, dtype=dtype), lib.ones(right, dtype=dtype)
             seen.append(a @ (b.mT if len(right) == 3 else b))
     return seen
+
+
+@twice
+def test_products_of_two_dtypes_are_refused_as_what_they_are_computed_by(torch: Any) -> Any:
+    half, single = torch.ones(4, 2, 4).half(), torch.ones(1, 4, 4)
+    pairs = [
+        (half, single),
+        (half, single.clone().requires_grad_()),
+        (half > 0, single.clone().requires_grad_()),
+        (half.transpose(0, 1), single[0, 0]),
+        (half.transpose(0, 1), single[0]),
+        (half.transpose(0, 1), single[0].clone().requires_grad_()),
+        (half, single[0]),
+    ]
+    return [raised(torch.matmul, first, second) for first, second in pairs]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,7 @@ import torch
 
 import clew
 from tests import oracle
+from tests.twice import outcome, twice
 
 ours, theirs = clew.nn.functional, torch.nn.functional
 
@@ -177,19 +179,27 @@ WARNING: list[Callable[[Any, Any], Any]] = [
 @pytest.mark.parametrize("call", WARNING, ids=range(len(WARNING)))
 def test_warnings(call: Callable[[Any, Any], Any]) -> None:
     seen = []
-    for F, x in zip((ours, theirs), _pair(4, 4, 4, 4, grad=False), strict=True):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            call(F, x)
+    for lib, F, x in zip((clew, torch), (ours, theirs), _pair(4, 4, 4, 4, grad=False), strict=True):
+        # Otherwise the warning about padding="same" is given once in a process.
+        lib.set_warn_always(True)
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                call(F, x)
+        finally:
+            lib.set_warn_always(False)
         seen.append([(w.category, str(w.message).split(" (Triggered")[0]) for w in caught])
-    # torch gives the warning about padding="same" once in a process.
-    assert seen[0] == seen[1] or "same" in str(seen[0])
+    assert seen[0] == seen[1]
 
 
 def test_a_warning_points_at_the_callers_line() -> None:
     x = clew.ones(1, 1, 4, 4)
-    with pytest.warns(UserWarning, match="padding='same'") as caught:
-        ours.conv2d(x, clew.ones(1, 1, 2, 2), padding="same")
+    clew.set_warn_always(True)
+    try:
+        with pytest.warns(UserWarning, match="padding='same'") as caught:
+            ours.conv2d(x, clew.ones(1, 1, 2, 2), padding="same")
+    finally:
+        clew.set_warn_always(False)
     assert caught[0].filename == __file__
 
 
@@ -247,3 +257,39 @@ def test_top_level_names(name: str) -> None:
 def test_top_level_adaptive_max_pool_gives_the_indices() -> None:
     a, b = _pair(1, 2, 6, grad=False)
     oracle.assert_same(clew.adaptive_max_pool1d(a, 3), torch.adaptive_max_pool1d(b, 3))
+
+
+@twice
+def test_channels_last_of_images_or_weights(lib: Any) -> Any:
+    """Either makes results and gradients of parameters lie so; not for volumes in float64."""
+    strides = []
+    for volumes, dtype in (
+        (False, "float32"),
+        (False, "float64"),
+        (True, "float32"),
+        (True, "float64"),
+    ):
+        space = (5,) * (3 if volumes else 2)
+        last = lib.channels_last_3d if volumes else lib.channels_last
+        for transposed, images_last, weights_last in itertools.product((False, True), repeat=3):
+            kind = f"Conv{'Transpose' * transposed}{len(space)}d"
+            layer = getattr(lib.nn, kind)(4, 3, 3, dtype=getattr(lib, dtype))
+            if weights_last:
+                layer = layer.to(memory_format=last)
+            x = lib.ones(2, 4, *space, dtype=getattr(lib, dtype))
+            x = x.to(memory_format=last) if images_last else x
+            y = layer(x.requires_grad_())
+            (y * y).sum().backward()
+            strides.append((y.stride(), layer.weight.grad.stride()))
+    return strides
+
+
+@twice
+def test_space_may_be_empty_where_the_batch_or_the_channels_are(lib: Any) -> Any:
+    f = lib.nn.functional
+    sizes = [(1, 0, 0), (0, 3, 0), (0, 0, 0), (2, 0, 4), (1, 3, 0), (0, 0)]
+    seen: list[Any] = [
+        outcome(lambda: f.conv1d(lib.ones(s), lib.ones(2, 3 if 3 in s else 0, 2), padding=2).shape)  # noqa: B023  # called at once
+        for s in sizes
+    ]
+    return seen, f.conv2d(lib.ones(1, 0, 0, 4), lib.ones(2, 0, 2, 2), padding=1, stride=2).shape

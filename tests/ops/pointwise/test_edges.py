@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import pytest
+import torch
+
+import clew
 from tests.twice import leaf, outcome, raised, twice
 
 INF, NAN = float("inf"), float("nan")
@@ -217,3 +222,16 @@ def test_second_derivatives_of_elu_at_zero(lib: Any) -> Any:
         (grad,) = lib.autograd.grad(function(x * 1).sum(), x, create_graph=True)
         seen += [grad.detach(), lib.autograd.grad(grad.sum(), x)]
     return seen
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_points_between_tensors_have_the_bits_of_pytorch(dtype: str) -> None:
+    found = []
+    for lib in (clew, torch):
+        lib.manual_seed(3)
+        x, y, weight = (lib.randn(1003, dtype=getattr(lib, dtype)) for _ in range(3))
+        results = [x.lerp(y, weight), *(x.lerp(y, each) for each in (0.03, 0.5, 0.9, 1.0, 2.5))]
+        results += [x.clone().lerp_(y, 0.97), x[::2].clone().lerp_(y[1::2].repeat(2)[:502], 0.1)]
+        found.append([each.numpy() for each in results])
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_array_equal(ours, theirs)

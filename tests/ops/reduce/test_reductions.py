@@ -315,3 +315,22 @@ def test_running_extremes_lie_row_by_row(lib: Any) -> Any:
         for dim in (0, 1):
             seen += [(each, each.stride()) for each in (*x.cummax(dim), *x.cummin(dim))]
     return seen
+
+
+@twice
+def test_cov_of_too_few_observations_warns(torch: Any) -> Any:
+    x, weights = torch.ones(2, 1), torch.tensor([1])
+    return torch.cov(x), torch.cov(x, fweights=weights), torch.cov(torch.ones(2, 3), correction=3)
+
+
+@twice
+def test_where_with_a_condition_of_uint8_warns(torch: Any) -> Any:
+    condition = torch.tensor([1, 0], dtype=torch.uint8)
+    return torch.where(condition, torch.ones(2), torch.zeros(2))
+
+
+@twice
+def test_cumprod_along_a_dimension_of_one_has_the_gradient_that_comes(torch: Any) -> Any:
+    x = torch.tensor([[float("nan")], [float("inf")], [0.0], [2.0]], requires_grad=True)
+    x.cumprod(1).abs().sum().backward()
+    return x.grad

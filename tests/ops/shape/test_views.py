@@ -12,7 +12,7 @@ import torch
 
 import clew
 from tests import oracle
-from tests.twice import twice
+from tests.twice import raised, twice
 
 Act = Callable[[Any, Any], Any]
 
@@ -319,8 +319,12 @@ def test_copy_refuses_what_torch_refuses() -> None:
             library.zeros(3).copy_([1, 2, 3])
         with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
             library.zeros(1).expand(3).copy_(library.ones(3))
-    with pytest.warns(UserWarning, match="Casting complex values to real discards"):
-        clew.zeros(1).copy_(clew.tensor([1j]))
+    clew.set_warn_always(True)
+    try:
+        with pytest.warns(UserWarning, match="Casting complex values to real discards"):
+            clew.zeros(1).copy_(clew.tensor([1j]))
+    finally:
+        clew.set_warn_always(False)
 
 
 @pytest.mark.parametrize("value", [1, 1.5, True, -1, 300, 2**40, float("nan"), 1e10, 1j], ids=str)
@@ -391,9 +395,22 @@ def test_broadcast_shapes() -> None:
             library.broadcast_shapes((2,), (3,))
 
 
-def test_T_of_other_dimensions_warns() -> None:
-    with pytest.warns(UserWarning, match="The use of `x.T` on tensors of dimension other than 2"):
-        assert tuple(clew.zeros(2, 3, 4).T.shape) == (4, 3, 2)
+@twice
+def test_T_of_other_dimensions_warns(torch: Any) -> Any:
+    return torch.zeros(2, 3, 4).T.shape
+
+
+@twice
+def test_resize_that_makes_a_new_tensor(torch: Any) -> Any:
+    x = torch.arange(6.0, requires_grad=True)
+    y = x.resize(2, 3)
+    y.resize_as(torch.zeros(3, 2)).sum().backward()
+    return y, x.grad, raised(x.resize, 7)
+
+
+@twice
+def test_expand_to_more_elements_than_can_be_counted(torch: Any) -> Any:
+    return raised(torch.ones(1).expand, 2**40, 2**40)
 
 
 @pytest.mark.parametrize("name", ["H", "mT", "mH"])

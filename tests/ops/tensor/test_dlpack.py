@@ -55,6 +55,8 @@ def test_refusals(lib: Any) -> Any:
         raised(export, max_version=(1, 0), dl_device=(kinds.kDLHexagon, 0)),
         raised(x.clone().requires_grad_().__dlpack__), [(each.name, int(each)) for each in kinds],
         raised(lib.from_dlpack, export(), copy=True), raised(lib.tensor([1j]).conj().__dlpack__),
+        raised(lib.from_dlpack, lib.eye(2).to_sparse(), words=9),
+        raised(lib.eye(2).to_sparse().__dlpack__),
     ]  # fmt: skip
 
 

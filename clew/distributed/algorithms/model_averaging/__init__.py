@@ -1,1 +1,1 @@
-"""Averages of models over processes: making one raises."""
+"""Averages of models over ranks, in place of averages of gradients."""

@@ -1,38 +1,19 @@
-"""Ways to split layers over processes: making one raises."""
+"""`torch.distributed.tensor.parallel`: layers split over ranks."""
 
-from __future__ import annotations
-
-from clew.distributed.refusing import Refused, refused
+from clew.distributed.tensor.parallel.losses import loss_parallel
+from clew.distributed.tensor.parallel.plans import parallelize_module
+from clew.distributed.tensor.parallel.styles import (
+    ColwiseParallel,
+    ParallelStyle,
+    PrepareModuleInput,
+    PrepareModuleInputOutput,
+    PrepareModuleOutput,
+    RowwiseParallel,
+    SequenceParallel,
+)
 
 __all__ = [
-    "ColwiseParallel", "ParallelStyle", "PrepareModuleInput", "PrepareModuleOutput",
-    "RowwiseParallel", "SequenceParallel", "loss_parallel", "parallelize_module",
+    "ColwiseParallel", "ParallelStyle", "PrepareModuleInput", "PrepareModuleInputOutput",
+    "PrepareModuleOutput", "RowwiseParallel", "SequenceParallel", "loss_parallel",
+    "parallelize_module",
 ]  # fmt: skip
-
-
-class ParallelStyle(Refused):
-    """A way to split a layer. Making one raises."""
-
-
-class ColwiseParallel(ParallelStyle):
-    """A layer split by columns. Making one raises."""
-
-
-class RowwiseParallel(ParallelStyle):
-    """A layer split by rows. Making one raises."""
-
-
-class SequenceParallel(ParallelStyle):
-    """A layer split along the sequence. Making one raises."""
-
-
-class PrepareModuleInput(ParallelStyle):
-    """How inputs are laid out. Making one raises."""
-
-
-class PrepareModuleOutput(ParallelStyle):
-    """How outputs are laid out. Making one raises."""
-
-
-parallelize_module = refused("parallelize_module")
-loss_parallel = refused("loss_parallel")

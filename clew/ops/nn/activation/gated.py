@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -20,12 +21,12 @@ from clew.kernels.codegen.ir import where as choose
 from clew.kernels.codegen.tracing import softplus as log1p_exp
 from clew.kernels.codegen.ufunc import elementwise
 from clew.kernels.numpy.arrays import widened
+from clew.ops.define import out_checks
 from clew.ops.define.dims import wrap_dim
-from clew.ops.define.rows import FLOATS, INEXACT, Row
+from clew.ops.define.rows import FLOATS, INEXACT, Row, refuse_complex_history
 from clew.ops.nn.activation.unary import require_tensor, run, run_kernel, run_quickly, softplus
 from clew.ops.pointwise.arithmetic import conj
 from clew.ops.pointwise.transcendental import sigmoid_array
-from clew.ops.reduce.choosing import refuse_complex_history
 from clew.ops.shape.joining import cat
 
 Array = np.ndarray
@@ -116,11 +117,14 @@ GELU_BACKWARD: Row = Row(
 )  # fmt: skip
 GELU = Row(
     "gelu", _gelu, takes_halves=True, inputs=("self",), takes=FLOATS, torch_kernel="GeluKernelImpl",
-    grads={"self": lambda g, self, approximate: GELU_BACKWARD(g, self, approximate=approximate)},
+    bare=True,
+    grads={
+        "self": lambda g, self, approximate: GELU_BACKWARD.over(g, self, approximate=approximate)
+    },
 )  # fmt: skip
 
 
-@with_out
+@functools.partial(with_out, accept=out_checks.same_dtype)
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """`x` times the normal distribution function of `x`, exact or by tanh.
 
@@ -177,18 +181,18 @@ SILU_BACKWARD: Row = Row(
 )  # fmt: skip
 
 
-def _silu_gradient(g: Tensor, self: Tensor) -> Tensor:
-    if g.dtype.is_complex:
+def _silu_gradient(g: Any, self: Any) -> Any:
+    """Of tensors or bare arrays."""
+    if isinstance(g, Tensor) and g.dtype.is_complex:
         # Written out, because the fused one has no second derivative for complex numbers.
         gate = self.sigmoid()
         return g * conj(gate * (1 + self * (1 - gate)))
-    result: Tensor = SILU_BACKWARD(g, self)
-    return result
+    return SILU_BACKWARD.over(g, self)
 
 
 SILU = Row(
     "silu", _silu, takes_halves=True, inputs=("self",), takes=INEXACT, torch_kernel="silu_cpu",
-    grads={"self": _silu_gradient},
+    bare=True, grads={"self": _silu_gradient},
 )  # fmt: skip
 
 
@@ -239,7 +243,7 @@ MISH_BACKWARD: Row = Row(
 )  # fmt: skip
 MISH = Row(
     "mish", _mish, takes_halves=True, inputs=("self",), takes=FLOATS,
-    grads={"self": lambda g, self: MISH_BACKWARD(g, self)},
+    bare=True, grads={"self": lambda g, self: MISH_BACKWARD.over(g, self)},
 )  # fmt: skip
 
 
@@ -275,7 +279,11 @@ def _glu_gradient(g: Tensor, self: Tensor, dim: int) -> Tensor:
     half = self._array.shape[dim] // 2
     value, gate = self.narrow(dim, 0, half), self.narrow(dim, half, half).sigmoid()
     of_value = g * gate
-    return cat((of_value, of_value * (1 - gate) * value), dim)
+    if self._array.dtype in dtypes.LOW_PRECISION:
+        # The other half is rounded once.
+        value, gate, g = value.float(), gate.float(), g.float()
+    of_gate = (1 - gate) * gate * value * g
+    return cat((of_value, of_gate.to(self.dtype)), dim)
 
 
 GLU = Op("glu", _glu, grads={"self": _glu_gradient})

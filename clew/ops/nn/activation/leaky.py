@@ -54,8 +54,9 @@ LEAKY_RELU_BACKWARD: Row = Row(
     "leaky_relu_backward",
     _leaky_backward,
     takes_halves=True,
+    bare=True,
     grads={
-        "grad_output": lambda g, self, negative_slope: LEAKY_RELU_BACKWARD(
+        "grad_output": lambda g, self, negative_slope: LEAKY_RELU_BACKWARD.over(
             g, self, negative_slope=negative_slope
         ),
         "self": zeros_of,
@@ -63,8 +64,8 @@ LEAKY_RELU_BACKWARD: Row = Row(
 )
 LEAKY_RELU = Row(
     "leaky_relu", _leaky, inputs=("self",), takes=FLOATS, takes_halves=True,
-    grads={
-        "self": lambda g, self, negative_slope: LEAKY_RELU_BACKWARD(
+    bare=True, grads={
+        "self": lambda g, self, negative_slope: LEAKY_RELU_BACKWARD.over(
             g, self, negative_slope=negative_slope
         )
     },
@@ -72,20 +73,21 @@ LEAKY_RELU = Row(
 )  # fmt: skip
 
 
-def _leaky_from_result(g: Tensor, out: Tensor, negative_slope: float) -> Tensor:
+def _leaky_from_result(g: Any, out: Any, negative_slope: float) -> Any:
+    """Of tensors or bare arrays."""
     if negative_slope < 0:
         raise RuntimeError(
             "In-place leakyReLu backward calculation is triggered with a negative slope which is "
             "not supported. This is caused by calling in-place forward function with a negative "
             "slope, please call out-of-place version instead." + errors.at_user_line()
         )
-    result: Tensor = LEAKY_RELU_BACKWARD(g, out, negative_slope=negative_slope)
-    return result
+    return LEAKY_RELU_BACKWARD.over(g, out, negative_slope=negative_slope)
 
 
 LEAKY_RELU_IN_PLACE = Row(
     "leaky_relu_on_result", _leaky, inputs=("self",), takes=FLOATS, takes_halves=True,
-    torch_kernel="leaky_relu_cpu", grads={"self": _leaky_from_result}, node="LeakyReluBackward1",
+    torch_kernel="leaky_relu_cpu", bare=True, grads={"self": _leaky_from_result},
+    node="LeakyReluBackward1",
 )  # fmt: skip
 
 
@@ -129,13 +131,13 @@ RRELU = Row(
 )
 RRELU_IN_PLACE = Row(
     "rrelu_with_noise_on_result", lambda self, noise: self * noise,
-    grads={"self": lambda g, noise, out: g * noise}, node="RreluWithNoiseBackward1",
+    bare=True, grads={"self": lambda g, noise, out: g * noise}, node="RreluWithNoiseBackward1",
 )  # fmt: skip
 RRELU_EVAL = Row(
     "rrelu_without_noise", _leaky_in_rows, inputs=("self",), takes=FLOATS,
     torch_kernel="leaky_relu_cpu",
-    grads={
-        "self": lambda g, self, negative_slope: LEAKY_RELU_BACKWARD(
+    bare=True, grads={
+        "self": lambda g, self, negative_slope: LEAKY_RELU_BACKWARD.over(
             g, self, negative_slope=negative_slope
         )
     },
@@ -145,7 +147,7 @@ RRELU_EVAL = Row(
 
 RRELU_EVAL_IN_PLACE = Row(
     "rrelu_without_noise_on_result", _leaky, inputs=("self",), takes=FLOATS,
-    torch_kernel="leaky_relu_cpu", grads={"self": _leaky_from_result},
+    torch_kernel="leaky_relu_cpu", bare=True, grads={"self": _leaky_from_result},
     node="RreluWithNoiseBackward1",
 )  # fmt: skip
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.arguments import explained, typed
+from clew.core.arguments import explained, is_real, typed
 from clew.core.public import public, with_out
 from clew.core.tensor import Tensor
 from clew.kernels.codegen.ir import where as choose
@@ -70,12 +71,18 @@ THRESHOLD_BACKWARD: Row = Row(
 THRESHOLD_IN_PLACE = Row(
     "threshold_in_place", _threshold, inputs=("self",), takes="ihf", takes_halves=True,
     torch_kernel="threshold_cpu",
-    grads={"self": lambda g, self, threshold: THRESHOLD_BACKWARD(g, self, threshold=threshold)},
+    bare=True,
+    grads={
+        "self": lambda g, self, threshold: THRESHOLD_BACKWARD.over(g, self, threshold=threshold)
+    },
     node="ThresholdBackward1",
 )  # fmt: skip
 THRESHOLD = Row(
     "threshold", _threshold, inputs=("self",), takes="ihf", takes_halves=True,
-    grads={"self": lambda g, self, threshold: THRESHOLD_BACKWARD(g, self, threshold=threshold)},
+    bare=True,
+    grads={
+        "self": lambda g, self, threshold: THRESHOLD_BACKWARD.over(g, self, threshold=threshold)
+    },
     kinks="0 at the threshold",
 )  # fmt: skip
 # Equal elements give equal results, and PyTorch does not refuse to write these to one place.
@@ -137,8 +144,8 @@ HARDTANH = Row(
     "hardtanh", lambda self, *, min_val, max_val: np.clip(self, min_val, max_val),
     inputs=("self",), takes="ihf", refusals=_CLAMP_REFUSALS, kinks="0 at both ends",
     placement=as_first,
-    grads={
-        "self": lambda g, self, min_val, max_val: HARDTANH_BACKWARD(
+    bare=True, grads={
+        "self": lambda g, self, min_val, max_val: HARDTANH_BACKWARD.over(
             g, self, min_val=min_val, max_val=max_val
         )
     },
@@ -209,7 +216,7 @@ HARDSIGMOID_BACKWARD: Row = Row(
 )
 HARDSIGMOID = Row(
     "hardsigmoid", _hardsigmoid, inputs=("self",), takes=FLOATS, kinks="0 at both ends",
-    grads={"self": lambda g, self: HARDSIGMOID_BACKWARD(g, self)},
+    bare=True, grads={"self": lambda g, self: HARDSIGMOID_BACKWARD.over(g, self)},
 )  # fmt: skip
 
 
@@ -256,7 +263,7 @@ HARDSWISH_BACKWARD: Row = Row(
 )  # fmt: skip
 HARDSWISH = Row(
     "hardswish", _hardswish, inputs=("self",), takes=FLOATS, takes_halves=True,
-    grads={"self": lambda g, self: HARDSWISH_BACKWARD(g, self)},
+    bare=True, grads={"self": lambda g, self: HARDSWISH_BACKWARD.over(g, self)},
     kinks="0 at -3 and 1 at 3",
 )  # fmt: skip
 
@@ -310,19 +317,19 @@ SHRINK_BACKWARD: Row = Row(
 SOFTSHRINK = Row(
     "softshrink", _softshrink, inputs=("self",), takes=FLOATS, takes_halves=True,
     torch_kernel="softshrink_check",
-    grads={"self": lambda g, self, lambd: SHRINK_BACKWARD(g, self, lambd=lambd)},
+    bare=True, grads={"self": lambda g, self, lambd: SHRINK_BACKWARD.over(g, self, lambd=lambd)},
     kinks="0 at both ends",
 )  # fmt: skip
 HARDSHRINK = Row(
     "hardshrink",
     lambda self, *, lambd: _kept_outside(self, self, lambd),
     inputs=("self",), takes=FLOATS, takes_halves=True,
-    grads={"self": lambda g, self, lambd: SHRINK_BACKWARD(g, self, lambd=lambd)},
+    bare=True, grads={"self": lambda g, self, lambd: SHRINK_BACKWARD.over(g, self, lambd=lambd)},
     kinks="0 at both ends",
 )  # fmt: skip
 
 
-@with_out
+@functools.partial(with_out, accept=out_checks.same_dtype)
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """`x`, moved towards 0 by `lambd` and not past it.
 
@@ -345,7 +352,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     return run(SOFTSHRINK, input, False, lambd=lambd)
 
 
-@public(out=out_checks.same_or_apart)
+@public(out=out_checks.same_or_apart, accept=out_checks.same_dtype)
 @explained
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """`x` outside of [-lambd, lambd], 0 within.
@@ -357,6 +364,8 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
         >>> F.hardshrink(clew.tensor([-1.0, 0.3, 0.7]))
         tensor([-1.0000,  0.0000,  0.7000])
     """
+    if not is_real(lambd):
+        raise errors.wrong_argument("hardshrink", "lambd", 2, "Number", lambd)
     if isinstance(input, Tensor) and input._array.dtype in dtypes.HALVES:
         # An element that equals the bound in its own dtype is within.
         lambd = scalar_as(lambd, input._array.dtype).item()

@@ -19,10 +19,12 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor
+from clew.kernels.codegen.ir import where
 from clew.kernels.codegen.ufunc import across, over_rows
 from clew.kernels.numpy.arrays import rounded, row_by_row, sum_of_products, widened
 from clew.kernels.numpy.conversion import converted
 from clew.ops.create.constants import empty_like, zeros_like
+from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names, wrap_dim
 from clew.source import user_stacklevel
 
@@ -55,6 +57,14 @@ def _like(result: Array, original: Array) -> Array:
 def SOFTMAX_KERNEL(x: Any) -> Any:
     weights = (x - x.row_max()).exp_of_negative().materialize()
     return weights * (1.0 / weights.row_sum())
+
+
+# A row that is masked out entirely has no largest element; attention wants zeros there.
+@over_rows("safe_softmax", "(n)->(n)", cost=6)
+def SAFE_SOFTMAX_KERNEL(x: Any) -> Any:
+    largest = x.row_max()
+    weights = (x - largest).exp_of_negative().materialize()
+    return where(largest.eq(-math.inf), 0.0, weights * (1.0 / weights.row_sum()))
 
 
 @over_rows("softmax_backward", "(n),(n)->(n)", cost=2)
@@ -199,8 +209,11 @@ def _log_softmax_gradient(g: Any, out: Any, dim: int) -> Any:
 LOG_SOFTMAX = Op("log_softmax", _log_softmax, grads={"self": _log_softmax_gradient}, bare=True)
 
 
-# A row that is masked out entirely has no largest element; attention wants zeros there.
 def _safe_softmax(self: Array, *, dim: int) -> Array:
+    kernel = SAFE_SOFTMAX_KERNEL.specialize(self) if dim == self.ndim - 1 else None
+    if kernel is not None:
+        weights: Array = kernel(row_by_row(self))
+        return weights
     result = _softmax(self, dim=dim)
     masked = np.logical_and.reduce(self == -np.inf, axis=dim, keepdims=True)
     if masked.any():
@@ -233,8 +246,8 @@ def _along_rows(name: str, words: str, op: Op, kernel: Any) -> Callable[..., Ten
         last = array.ndim - 1
         # What is usual: rows one after another, of a type that the kernel is ready for.
         if (
-            (dim == -1 or dim == last)
-            and type(dim) is int
+            type(dim) is int
+            and (dim == -1 or dim == last)
             and array.dtype in kernel.ready
             and dtype is None
             and state.intercept is None
@@ -246,7 +259,7 @@ def _along_rows(name: str, words: str, op: Op, kernel: Any) -> Callable[..., Ten
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = words
-    return public()(numpy_names(function))
+    return public(accept=out_checks.exact, differentiable=None)(numpy_names(function))
 
 
 def _along(op: Op, input: Tensor, dim: int, dtype: dtypes.dtype | None) -> Tensor:

@@ -26,6 +26,7 @@ from clew.kernels.codegen.ir import where as choose
 from clew.kernels.codegen.tracing import softplus as log1p_exp
 from clew.kernels.codegen.ufunc import elementwise
 from clew.kernels.numpy.arrays import as_new
+from clew.ops.define import out_checks
 from clew.ops.define.memory_layout import in_rows
 from clew.ops.define.rows import FLOATS, Row
 
@@ -132,11 +133,9 @@ ELU_BACKWARD: Row = Row(
 )  # fmt: skip
 
 
-def _elu_gradient(
-    g: Tensor, self: Tensor, alpha: float, scale: float, input_scale: float
-) -> Tensor:
-    result: Tensor = ELU_BACKWARD(g, self, alpha=alpha, scale=scale, input_scale=input_scale)
-    return result
+def _elu_gradient(g: Any, self: Any, alpha: float, scale: float, input_scale: float) -> Any:
+    """Of tensors or bare arrays."""
+    return ELU_BACKWARD.over(g, self, alpha=alpha, scale=scale, input_scale=input_scale)
 
 
 def _elu_gradient_from_result(
@@ -158,6 +157,7 @@ def _elu_row(name: str, family: str, on_result: bool) -> Row:
         name, _elu, inputs=("self",), takes=FLOATS, takes_halves=True, torch_kernel="elu_cpu",
         grads={"self": _elu_gradient_from_result if on_result else _elu_gradient},
         node=f"{family}Backward{int(on_result)}", kinks="the left derivative at 0",
+        bare=not on_result,
     )  # fmt: skip
 
 
@@ -289,15 +289,15 @@ SOFTPLUS_BACKWARD: Row = Row(
 )  # fmt: skip
 SOFTPLUS = Row(
     "softplus", _softplus, inputs=("self",), takes=FLOATS,
-    grads={
-        "self": lambda g, self, beta, threshold: SOFTPLUS_BACKWARD(
+    bare=True, grads={
+        "self": lambda g, self, beta, threshold: SOFTPLUS_BACKWARD.over(
             g, self, beta=beta, threshold=threshold
         )
     },
 )  # fmt: skip
 
 
-@with_out
+@functools.partial(with_out, accept=out_checks.same_dtype)
 def softplus(
     input: Tensor, beta: float = _USUAL_BETA, threshold: float = _USUAL_THRESHOLD
 ) -> Tensor:
@@ -347,11 +347,11 @@ LOG_SIGMOID_BACKWARD: Row = Row(
 LOG_SIGMOID = Row(
     "log_sigmoid", _log_sigmoid, takes_halves=True, inputs=("self",), takes=FLOATS,
     placement=in_rows,
-    grads={"self": lambda g, self: LOG_SIGMOID_BACKWARD(g, self)},
+    bare=True, grads={"self": lambda g, self: LOG_SIGMOID_BACKWARD.over(g, self)},
 )  # fmt: skip
 
 
-@with_out
+@functools.partial(with_out, accept=out_checks.of_result_dtype(out_checks.found_scalar_type))
 def logsigmoid(input: Tensor) -> Tensor:
     """`log(sigmoid(x))`, computed without the sigmoid's underflow.
 

@@ -20,7 +20,7 @@ from clew.kernels.codegen.ir import F64 as F64_ROW
 from clew.kernels.codegen.ir import I32, I64, position, where
 from clew.kernels.codegen.ufunc import over_rows
 from clew.kernels.numpy.arrays import are_below, row_by_row, widened
-from clew.ops.define.rows import require_tensors
+from clew.ops.define.rows import refuse_gradient, require_tensors
 from clew.ops.define.zero_share import zero_share
 from clew.ops.nn.activation.softmax import LOG_SOFTMAX, log_softmax
 from clew.ops.nn.loss.reduction import asked_reduction
@@ -84,20 +84,27 @@ def _nll_loss(
     scores, classes = _aligned(self, target)
     safe, counts = safe_classes(classes, scores.shape[1], ignore_index)
     losses = np.negative(widened(_of_class(scores, safe)))
-    loss = _reduced(losses, safe, _class_weights(safe, counts, weight), reduction)
+    loss = _reduced(losses, safe, counts, _class_weights(safe, counts, weight), reduction)
     return loss.astype(self.dtype, copy=False).reshape(target.shape if reduction == "none" else ())
 
 
-def _reduced(losses: Array, target: Array, weights: Array | None, reduction: str) -> Array:
-    """The loss of a batch, from the losses and weights of its elements."""
+def _reduced(
+    losses: Array, target: Array, counts: Array | None, weights: Array | None, reduction: str
+) -> Array:
+    """The loss of a batch, from the losses and weights of its elements, and which of them count."""
     if weights is not None:
-        losses = np.where(weights == 0, losses.dtype.type(0), losses * weights)
+        losses = _of_counted(losses * weights, counts)
     if reduction == "none":
         return losses
     loss = np.add.reduce(losses, None)
     if reduction == "mean":
         loss = loss / _total(target, weights, losses.dtype)
     return np.asarray(loss, losses.dtype)
+
+
+def _of_counted(values: Array, counts: Array | None) -> Array:
+    """What is ignored is 0, whatever its score; what has weight 0 is only multiplied by it."""
+    return values if counts is None else np.where(counts, values, values.dtype.type(0))
 
 
 def _nll_loss_backward(
@@ -118,7 +125,7 @@ def _nll_loss_backward(
         g = g / _total(safe, weights, g.dtype)
     values: Any = g.reshape(classes.shape) if reduction == "none" else g
     if weights is not None:
-        values = np.where(weights == 0, g.dtype.type(0), values * weights)
+        values = _of_counted(np.asarray(values * weights), counts)
     places = _places(scores.shape, safe)
     result.reshape(-1)[places] = values if values.ndim == 0 else values.reshape(places.shape)
     return result
@@ -162,6 +169,8 @@ def _check_target(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
             f"{target.dtype.scalar_name}" + errors.at_user_line()
         )
     shape = input._array.shape
+    if target.dtype is dtypes.uint8 and len(shape) > 2:
+        raise RuntimeError("expected scalar type Long but found Byte" + errors.at_user_line())
     classes = shape[0] if len(shape) == 1 else shape[1]
     if weight is not None and weight._array.shape != (classes,):
         raise RuntimeError(
@@ -266,6 +275,9 @@ def _nll(
         cast: Tensor = autocast(FLOAT32, _nll, input, target, weight, reduction, ignore_index)
         return cast
     _check_batch(shape, wanted)
+    if weight is not None:
+        kernel = "nll_loss_forward" if len(shape) <= 2 else "nll_loss2d_forward"
+        refuse_gradient(kernel, weight=weight)
     if len(shape) <= 2:
         _check_flat(shape, wanted)
         _check_target(input, target, weight)
@@ -304,7 +316,7 @@ def _by_rows(input: Tensor, target: Tensor, reduction: str, ignore_index: int) -
     scores, losses = _CROSS_ENTROPY_KERNEL.specialize(scores)(scores, safe)
     state, params = local.state, {"reduction": reduction, "ignore_index": ignore_index}
     scored = LOG_SOFTMAX.output(state, (input,), {"dim": 1}, scores)
-    loss = _reduced(losses, safe, counts, reduction)
+    loss = _reduced(losses, safe, counts, counts, reduction)
     return NLL_LOSS.output(state, (scored, target, None), params, loss)
 
 
@@ -376,7 +388,7 @@ def _check_smoothing(label_smoothing: float) -> None:
 def _check_probabilities(
     input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int
 ) -> None:
-    if target.dtype.category < dtypes.FLOAT:
+    if not target.dtype.is_floating_point:
         raise RuntimeError(
             "Expected floating point type for target with class probabilities, got "
             f"{target.dtype.scalar_name}" + errors.at_user_line()
@@ -384,6 +396,10 @@ def _check_probabilities(
     if ignore_index >= 0:
         raise RuntimeError(
             "ignore_index is not supported for floating point target" + errors.at_user_line()
+        )
+    if not input._array.ndim:
+        raise IndexError(
+            "Dimension specified as 1 but tensor has no dimensions" + errors.at_user_line()
         )
     classes = input._array.shape[0 if input._array.ndim == 1 else 1]
     if weight is not None and weight._array.shape != (classes,):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from clew import errors
@@ -11,6 +13,7 @@ from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.tensor import Tensor
 from clew.kernels.numpy.arrays import rounded, widened
+from clew.kernels.numpy.conversion import converted
 from clew.ops.define.memory_layout import as_first
 from clew.ops.nn.activation.unary import run_kernel
 from clew.ops.nn.loss.checks import (
@@ -69,14 +72,29 @@ def _mse(self: Array, target: Array, *, reduction: str) -> Array:
     return reduced(losses, reduction, dtype, (self, target))
 
 
-def _mse_gradient(g: Tensor, self: Tensor, target: Tensor, reduction: str) -> Tensor:
+def _count(value: Any) -> int:
+    """The elements of a tensor or a bare array."""
+    return (value if type(value) is np.ndarray else value._array).size
+
+
+def _mse_gradient(g: Any, self: Any, target: Any, reduction: str) -> Any:
+    """Of tensors or bare arrays."""
     # Bools have no difference, so all are converted first.
-    difference = self.to(g.dtype) - target.to(g.dtype)
-    return difference * (spread(g, reduction, self._array.size) * 2)
+    if type(g) is np.ndarray:
+        difference = converted(self, g.dtype) - converted(target, g.dtype)
+        dtype = g.dtype
+    else:
+        difference = self.to(g.dtype) - target.to(g.dtype)
+        dtype = g._array.dtype
+    if reduction == "mean" and dtype in dtypes.HALVES:
+        # Rounded after each step, as PyTorch does, the factor included.
+        factor = float(converted(np.asarray(2 / max(_count(self), 1)), dtype))
+        return difference * factor * g
+    return difference * (spread(g, reduction, _count(self)) * 2)
 
 
 MSE_LOSS = Op(
-    "mse_loss", _mse,
+    "mse_loss", _mse, bare=True,
     grads={
         "self": _mse_gradient,
         "target": lambda g, self, target, reduction: -_mse_gradient(g, self, target, reduction),
@@ -152,15 +170,16 @@ def _smooth_l1(self: Array, target: Array, *, reduction: str, beta: float) -> Ar
     return reduced(losses, reduction, self.dtype, (self, target))
 
 
-def _smooth_l1_gradient(
-    g: Tensor, self: Tensor, target: Tensor, reduction: str, beta: float
-) -> Tensor:
-    derivative = SMOOTH_DERIVATIVE(self, target, scale=beta, limit=1.0)
-    return derivative * spread(g, reduction, self._array.size)
+def _smooth_l1_gradient(g: Any, self: Any, target: Any, reduction: str, beta: float) -> Any:
+    """Of tensors or bare arrays."""
+    if type(g) is np.ndarray:
+        self, target = converted(self, g.dtype), converted(target, g.dtype)
+    derivative = SMOOTH_DERIVATIVE.over(self, target, scale=beta, limit=1.0)
+    return derivative * spread(g, reduction, _count(self))
 
 
 SMOOTH_L1_LOSS = Op(
-    "smooth_l1_loss", _smooth_l1, node="SmoothL1LossBackward0",
+    "smooth_l1_loss", _smooth_l1, node="SmoothL1LossBackward0", bare=True,
     grads={
         "self": _smooth_l1_gradient,
         "target": lambda g, self, target, reduction, beta: -_smooth_l1_gradient(
@@ -219,6 +238,12 @@ def _huber(
 def _huber_gradient(
     g: Tensor, self: Tensor, target: Tensor, reduction: str, delta: float
 ) -> Tensor:
+    if self.dtype is not target.dtype:
+        raise RuntimeError(
+            f"Found dtype {target.dtype.scalar_name} but expected {self.dtype.scalar_name}\n"
+            "  Convert one of them: the gradient of huber_loss takes operands of one dtype."
+            + errors.at_user_line()
+        )
     derivative = SMOOTH_DERIVATIVE(self, target, scale=1.0, limit=delta)
     return derivative * spread(g, reduction, self._array.size)
 
@@ -227,8 +252,8 @@ HUBER_LOSS = Op(
     "huber_loss", _huber,
     grads={
         "self": _huber_gradient,
-        "target": lambda g, self, target, reduction, delta: -_huber_gradient(
-            g, self, target, reduction, delta
+        "target": lambda g, self, target, reduction, delta: _huber_gradient(
+            g, target, self, reduction, delta
         ),
     },
 )  # fmt: skip

@@ -65,7 +65,7 @@ def BCE_OF_PROBABILITIES(x: Any, target: Any) -> Any:
     return (target - 1.0) * miss - target * hit
 
 
-_BCE_DERIVATIVE = elementwise("binary_cross_entropy_derivative", 2)(
+BCE_SLOPE = elementwise("binary_cross_entropy_derivative", 2)(
     lambda x, target: (x - target) / (x * (1.0 - x)).maximum(LEAST_DENOMINATOR)
 )
 
@@ -80,7 +80,7 @@ def _bce_second_derivative(g: Tensor, self: Tensor, target: Tensor) -> Tensor:
 
 BCE_DERIVATIVE = Row(
     "_binary_cross_entropy_derivative",
-    lambda self, target: run_kernel(_BCE_DERIVATIVE, self, target),
+    lambda self, target: run_kernel(BCE_SLOPE, self, target),
     grads={
         "self": _bce_second_derivative,
         "target": lambda g, self: -g / (self * (1 - self)).clamp_min(LEAST_DENOMINATOR),

@@ -13,8 +13,10 @@ from clew.core.arguments import typed
 from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.tensor import Tensor, of_values
-from clew.kernels.numpy.arrays import widened
+from clew.kernels.numpy.arrays import rounded, widened
+from clew.observer import active
 from clew.ops.define.memory_layout import as_first
+from clew.ops.define.rows import refuse_complex_history, refuse_gradient
 from clew.ops.nn.activation.unary import logsigmoid, run_kernel
 from clew.ops.nn.loss.checks import (
     check_factor,
@@ -35,7 +37,6 @@ from clew.ops.nn.loss.reduction import (
     reduced,
     spread,
 )
-from clew.ops.reduce.choosing import refuse_complex_history
 from clew.source import user_stacklevel
 
 Array = np.ndarray
@@ -50,10 +51,26 @@ def _bce(self: Array, target: Array, weight: Array | None, *, reduction: str) ->
             raise RuntimeError(
                 f"all elements of {name} should be between 0 and 1" + errors.at_user_line()
             )
-    losses = run_kernel(BCE_OF_PROBABILITIES, x, y)
+    in_halves = self.dtype in dtypes.HALVES
+    losses = (
+        _bce_of_halves(x, y, self.dtype) if in_halves else run_kernel(BCE_OF_PROBABILITIES, x, y)
+    )
     if weight is not None:
-        losses *= widened(weight)
+        factor = widened(weight)
+        # Under vmap, it may be the weight alone that has examples.
+        losses = np.multiply(losses, factor, out=losses if factor.ndim <= losses.ndim else None)
+        losses = rounded(losses, self.dtype)
     return reduced(losses, reduction, self.dtype)
+
+
+def _bce_of_halves(x: Array, y: Array, dtype: np.dtype) -> Array:
+    """Rounded after each step, as PyTorch does."""
+    with np.errstate(all="ignore"):
+        of_one, of_zero = (
+            np.maximum(rounded(each, dtype), -100) for each in (np.log(x), np.log1p(-x))
+        )
+    terms = rounded(rounded(y - 1, dtype) * of_zero, dtype), rounded(y * of_one, dtype)
+    return rounded(terms[0] - terms[1], dtype)
 
 
 def _bce_gradient(
@@ -120,6 +137,7 @@ def binary_cross_entropy(
                 f"Found dtype {other.dtype.scalar_name} but expected {input.dtype.scalar_name}"
                 + errors.at_user_line()
             )
+    refuse_gradient("binary_cross_entropy", weight=weight)
     result: Tensor = BCE(input, target, weight, reduction=reduction)
     return result
 
@@ -232,6 +250,7 @@ def binary_cross_entropy_with_logits(
             check_factor("binary_cross_entropy_with_logits", vector, input)
     if target.dtype.is_complex:
         refuse_complex_history("binary_cross_entropy_with_logits", input, target)
+    refuse_gradient("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
     result: Tensor = BCE_WITH_LOGITS(input, target, weight, pos_weight, reduction=reduction)
     return result
 
@@ -280,7 +299,12 @@ def kl_div(
     if log_target:
         losses = target.exp() * (target - input)
     else:
-        losses = target.xlogy(target) - target * input
+        # The product comes first, as in PyTorch: backward adds up in the reverse order.
+        product = target * input
+        losses = target.xlogy(target) - product
+        observer = active.observer
+        if observer is not None:
+            observer.divergence_computed(input, target)
     if reduction != "batchmean":
         return reduce_loss(losses, reduction)
     total: Tensor = losses.sum()

@@ -13,6 +13,7 @@ from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.tensor import Tensor
 from clew.kernels.numpy.arrays import rounded, widened
+from clew.ops.define.rows import refuse_complex_history, refuse_gradient
 from clew.ops.nn.activation.unary import logsigmoid
 from clew.ops.nn.distance import pairwise_distance
 from clew.ops.nn.loss.checks import in_one_dtype, require_same_shape
@@ -28,7 +29,6 @@ from clew.ops.nn.loss.reduction import (
     reduced,
     spread,
 )
-from clew.ops.reduce.choosing import refuse_complex_history
 from clew.ops.shape.broadcasting import broadcast_tensors
 
 Array = np.ndarray
@@ -63,7 +63,8 @@ def hinge_embedding_loss(
     """
     reduction = asked_reduction(size_average, reduce, reduction)
     require_same_shape("hinge_embedding_loss", input, target)
-    lacking = (margin - input).clamp_min(0)
+    # The margin takes the input's dtype, as in PyTorch: integers are compared with an integer.
+    lacking = (input.new_full((), margin) - input).clamp_min(0)
     zero = input.new_zeros(())
     losses = zero.where(target == 1, lacking) + zero.where(target == -1, input)
     return reduce_loss(losses, reduction)
@@ -294,11 +295,7 @@ def soft_margin_loss(
         tensor(0.1269)
     """
     reduction = asked_reduction(size_average, reduce, reduction)
-    if target.requires_grad:
-        raise RuntimeError(
-            "The function 'soft_margin_loss' is not differentiable with respect to argument "
-            "'target'. This input cannot have requires_grad True." + errors.at_user_line()
-        )
+    refuse_gradient("soft_margin_loss", target=target)
     x, y = broadcast_tensors(input, target)
     if x._array.shape != input._array.shape:
         raise errors.in_place_shape(input._array.shape, x._array.shape)

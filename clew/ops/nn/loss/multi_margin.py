@@ -13,6 +13,7 @@ from clew.core.casting import FLOAT32, casts
 from clew.core.op import Op
 from clew.core.tensor import Tensor, of_values
 from clew.kernels.numpy.arrays import widened
+from clew.ops.define.rows import refuse_gradient
 from clew.ops.nn.loss.reduction import (
     asked_reduction,
     reduced,
@@ -125,6 +126,7 @@ def multi_margin_loss(
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported" + errors.at_user_line())
     _check_multi_margin(input, target, weight)
+    refuse_gradient("multi_margin_loss", weight=weight)
     result: Tensor = MULTI_MARGIN_LOSS(
         input, target, weight, p=p, margin=margin, reduction=reduction
     )

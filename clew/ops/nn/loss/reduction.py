@@ -68,8 +68,8 @@ def reduced(
     return np.asarray(total).astype(dtype, copy=False)
 
 
-def spread(g: Tensor, reduction: str, count: int) -> Tensor:
-    """The gradient of each elementwise loss, from that of the reduced one."""
+def spread(g: Any, reduction: str, count: int) -> Any:
+    """The gradient of each elementwise loss, from that of the reduced one; a tensor or an array."""
     return g / count if reduction == "mean" else g
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from clew import errors
 from clew.backend import dtypes
 from clew.core.tensor import Tensor
 from clew.ops.create.from_data import as_tensor, tensor
@@ -117,6 +118,12 @@ def _collate_sequences(batch: Any, field: Callable[[Any], Any]) -> Any:
 
 def collate_tensor_fn(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Tensor:
     """Tensors, stacked."""
+    if batch[0]._is_unstrided and batch[0].is_nested:
+        raise RuntimeError(
+            "Batches of nested tensors are not currently supported by the default collate_fn; "
+            "please provide a custom collate_fn to handle them appropriately."
+            + errors.at_user_line()
+        )
     return stack(batch, 0)
 
 

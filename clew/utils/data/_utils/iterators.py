@@ -7,6 +7,7 @@ import multiprocessing
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from clew import errors
 from clew.observer import active
 from clew.utils.data._utils.channel import Message
 from clew.utils.data._utils.fetch import _DatasetKind
@@ -32,6 +33,9 @@ class _BaseDataLoaderIter:
         self._timeout = loader.timeout
         self._collate_fn = loader.collate_fn
         self._persistent_workers = loader.persistent_workers
+        # For passes of other packages: shards of several processes, memory that a GPU can read.
+        self._shared_seed, self._rank, self._world_size = None, 0, 1
+        self._pin_memory, self._pin_memory_device = False, None
         self._warn_of_pinning(loader)
         self._sampler_iter = iter(self._index_sampler)
         self._base_seed = draw_seed(loader.generator)
@@ -108,6 +112,11 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         super().__init__(loader)
+        if loader.timeout:
+            raise AssertionError(
+                "_SingleProcessDataLoaderIter requires timeout == 0\n  Without workers there is "
+                "nobody to wait for: leave it out, or set num_workers." + errors.at_user_line()
+            )
         self._dataset_fetcher = _DatasetKind.create_fetcher(
             self._dataset_kind,
             self._dataset,

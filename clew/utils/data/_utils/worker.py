@@ -89,6 +89,31 @@ class Exhausted:
     """The answer of a worker whose iterable dataset has no more samples."""
 
 
+@dataclass(frozen=True)
+class _IterableDatasetStopIteration:
+    """`Exhausted`, as PyTorch and the workers of other packages say it."""
+
+    worker_id: int
+
+
+@dataclass(frozen=True)
+class _ResumeIteration:
+    """The request for a new epoch, as PyTorch and the workers of other packages say it."""
+
+    seed: int | None = None
+
+
+class ManagerWatchdog:
+    """Tells a worker process whether the one that started it still lives."""
+
+    def __init__(self) -> None:
+        self.manager_pid = os.getppid()
+
+    def is_alive(self) -> bool:
+        """Whether it lives; a process without a parent gets another one."""
+        return os.getppid() == self.manager_pid
+
+
 # Requests have the number of a task, or one of these: start a new epoch; end the process.
 RESUME, STOP = -1, -2
 

@@ -98,6 +98,33 @@ class MapDataPipe(_Piped, Dataset[Any]):
     functions: ClassVar[dict[str, Callable[..., Any]]] = {}
 
 
+class _DataPipeSerializationWrapper:
+    """A pipe inside another one, which loaders send to their workers."""
+
+    def __init__(self, datapipe: Any) -> None:
+        self._datapipe = datapipe
+
+    def __len__(self) -> int:
+        try:
+            return len(self._datapipe)
+        except Exception as error:  # the pipe's own
+            raise TypeError(f"{type(self).__name__} instance doesn't have valid length") from error
+
+
+class _IterDataPipeSerializationWrapper(_DataPipeSerializationWrapper, IterDataPipe):
+    """Of a pipe that is read from start to end."""
+
+    def __iter__(self) -> Iterator[Any]:
+        yield from self._datapipe
+
+
+class _MapDataPipeSerializationWrapper(_DataPipeSerializationWrapper, MapDataPipe):
+    """Of a pipe whose elements are found by a key."""
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._datapipe[index]
+
+
 class functional_datapipe:
     """A decorator that makes a class of pipes a method of all pipes.
 

@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from clew.utils.data.dataloader import default_collate
+from clew.utils.data._utils.collate import default_collate
 from clew.utils.data.datapipes.datapipe import IterDataPipe, functional_datapipe, library_seed
 from clew.utils.data.sampler import SequentialSampler
 

@@ -1,0 +1,308 @@
+"""Rules for softmax, losses, and what picks one element of each row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from clew.compiler.native.calls import Calls
+from clew.compiler.native.layouts import Layout
+from clew.compiler.native.rule_table import INT64, forward, gradient, present, require
+from clew.compiler.native.rules import sum_rows
+from clew.kernels.codegen.ir import I32, I64, position, where
+from clew.kernels.codegen.ufunc import elementwise, over_rows
+from clew.kernels.numpy import reduce
+from clew.ops.index.gather_scatter import check_bounds
+from clew.ops.nn.activation import softmax
+from clew.ops.nn.loss import classification, kernels
+
+# Classes that are compared with a target one by one; more are looked up, in Python.
+_MOST_CLASSES = 512
+
+# -- softmax and losses over classes ---------------------------------------------------------------
+
+
+def _along(c: Calls, kernel: Any, dim: int, *operands: Layout) -> None:
+    c.call(kernel, *[each.moved_last(dim) for each in operands])
+
+
+@forward("log_softmax")
+def _log_softmax(c: Calls, outs: list[Layout], x: Layout, dim: int) -> None:
+    _along(c, softmax.LOG_SOFTMAX_KERNEL, dim, x, *outs)
+
+
+@gradient("log_softmax")
+def _log_softmax_gradient(
+    c: Calls, outs: list[Layout], grads: list[Layout], out: Layout, dim: int
+) -> None:
+    _along(c, softmax.LOG_SOFTMAX_BACKWARD_KERNEL, dim, grads[0], out, *outs)
+
+
+@forward("softmax")
+def _softmax(c: Calls, outs: list[Layout], x: Layout, dim: int) -> None:
+    _along(c, softmax.SOFTMAX_KERNEL, dim, x, *outs)
+
+
+@forward("_safe_softmax")
+def _safe_softmax(c: Calls, outs: list[Layout], x: Layout, dim: int) -> None:
+    _along(c, softmax.SAFE_SOFTMAX_KERNEL, dim, x, *outs)
+
+
+@gradient("softmax", "_safe_softmax")
+def _softmax_gradient(
+    c: Calls, outs: list[Layout], grads: list[Layout], out: Layout, dim: int
+) -> None:
+    _along(c, softmax.SOFTMAX_BACKWARD_KERNEL, dim, grads[0], out, *outs)
+
+
+_LOSS_TYPES = [([each, I64, I64, I64], [each] * 3) for each in ("f32", "f64")]
+_LOSS_GRADIENT_TYPES = [([each, I64, I64, each, each], [each]) for each in ("f32", "f64")]
+
+
+@over_rows("nll_loss", "(n),(),(),()->(),(),()", types=_LOSS_TYPES)
+def _NLL_LOSS_KERNEL(scores: Any, target: Any, ignored: Any, classes: Any) -> Any:
+    """The loss of a row, whether it counts, and whether its class does not exist."""
+    zero, one = scores.like(0.0), scores.like(1.0)
+    counts = where(target.eq(ignored), zero, one)
+    exists = (target >= 0) & (target < classes)
+    loss = -where(position(I32).eq(target.convert(I32)), scores, 0.0).row_sum()
+    return where(counts.eq(0.0), zero, loss), counts, where(exists, zero, counts)
+
+
+@over_rows("nll_loss_backward", "(n),(),(),(),()->(n)", types=_LOSS_GRADIENT_TYPES)
+def _NLL_LOSS_BACKWARD_KERNEL(like: Any, target: Any, ignored: Any, g: Any, count: Any) -> Any:
+    is_class = position(I32).eq(target.convert(I32))
+    share = where(target.eq(ignored), g.like(0.0), -g / count)
+    return where(is_class, share, 0.0)
+
+
+def _require_rows_of_classes(scores: Layout, target: Layout, weight: Any) -> None:
+    require(len(scores.shape) == 2 and target.dtype is INT64, "no rows of scores")
+    rows, classes = scores.shape
+    require(classes <= _MOST_CLASSES and rows < reduce.LONG, "many classes")
+    require(weight is None or weight.dtype is scores.dtype, "weights of another type")
+
+
+def _losses(
+    c: Calls, scores: Layout, target: Layout, weight: Any, ignore_index: int
+) -> tuple[Layout, Layout, Layout]:
+    """The loss of each row, how much it counts, and whether its class does not exist."""
+    rows, classes = scores.shape
+    losses, counts, wrong = (c.temporary((rows,), scores.dtype) for _ in range(3))
+    ignored, number = c.constant(ignore_index, INT64), c.constant(classes, INT64)
+    c.call(_NLL_LOSS_KERNEL, scores, target, ignored, number, losses, counts, wrong)
+    if weight is not None:
+        of_class = _weights(c, scores, target, weight)
+        c.call(np.multiply, losses, of_class, losses)
+        c.call(np.multiply, counts, of_class, counts)
+    return losses, counts, wrong
+
+
+def _weights(c: Calls, scores: Layout, target: Layout, weight: Layout) -> Layout:
+    """The weight of the class of each row."""
+    rows, classes = scores.shape
+    found, exists = (c.temporary((rows,), scores.dtype) for _ in range(2))
+    table = weight._replace(shape=scores.shape, strides=(0, *weight.strides))
+    c.call(_GATHER_KERNEL, table, target, c.constant(classes, INT64), found, exists)
+    return found
+
+
+@forward("nll_loss")
+def _nll_loss(
+    c: Calls, outs: list[Layout], scores: Layout, target: Layout, weight: Any, reduction: str,
+    ignore_index: int,
+) -> None:  # fmt: skip
+    _require_rows_of_classes(scores, target, weight)
+    losses, counts, wrong = _losses(c, scores, target, weight, ignore_index)
+    total = c.temporary((), scores.dtype)
+    c.call(reduce.SUM, wrong, total)
+    c.check(total, classification.safe_classes, target, scores.shape[1], ignore_index)
+    if reduction == "none":
+        c.call(np.positive, losses, outs[0])
+        return
+    c.call(reduce.SUM, losses, outs[0])
+    if reduction == "mean":
+        count = c.temporary((), scores.dtype)
+        c.call(reduce.SUM, counts, count)
+        c.call(np.divide, outs[0], count, outs[0])
+
+
+@gradient("nll_loss")
+def _nll_loss_gradient(
+    c: Calls, outs: list[Layout | None], grads: list[Layout], scores: Layout, target: Layout,
+    weight: Any, reduction: str, ignore_index: int,
+) -> None:  # fmt: skip
+    _require_rows_of_classes(scores, target, weight)
+    out, *others = outs
+    require(out is not None and not any(others), "other gradients")
+    assert out is not None
+    dtype, ignored = scores.dtype, c.constant(ignore_index, INT64)
+    count, g = c.constant(1.0, dtype), grads[0]
+    if reduction == "mean":
+        _, counts, _ = _losses(c, scores, target, weight, ignore_index)
+        count = c.temporary((), dtype)
+        c.call(reduce.SUM, counts, count)
+    if weight is not None:
+        share = _weights(c, scores, target, weight)
+        c.call(np.multiply, share, g, share)
+        g = share
+    c.call(_NLL_LOSS_BACKWARD_KERNEL, scores, target, ignored, g, count, out)
+
+
+# -- one element of each row ---------------------------------------------------------------------
+
+
+@over_rows(
+    "gather_one", "(n),(),()->(),()",
+    types=[([each, I64, I64], [each] * 2) for each in ("f32", "f64")],
+)  # fmt: skip
+def _GATHER_KERNEL(x: Any, index: Any, count: Any) -> Any:
+    """The element of a row at an index, and whether there is none."""
+    zero, one = x.like(0.0), x.like(1.0)
+    found = where(position(I32).eq(index.convert(I32)), x, 0.0).row_sum()
+    return found, where((index >= 0) & (index < count), zero, one)
+
+
+@over_rows(
+    "gather_one_backward", "(n),(),()->(n)",
+    types=[([each, I64, each], [each]) for each in ("f32", "f64")],
+)  # fmt: skip
+def _GATHER_BACKWARD_KERNEL(like: Any, index: Any, g: Any) -> Any:
+    return where(position(I32).eq(index.convert(I32)), g, 0.0)
+
+
+def _one_of_each_row(x: Layout, index: Layout, dim: int) -> int:
+    require(len(x.shape) == 2 and dim in (1, -1), "another dimension")
+    rows, count = x.shape
+    require(index.shape == (rows, 1) and index.dtype is INT64, "several of a row")
+    require(count <= _MOST_CLASSES and rows < reduce.LONG, "long rows")
+    return rows
+
+
+@forward("gather")
+def _gather(c: Calls, outs: list[Layout], x: Layout, index: Layout, dim: int) -> None:
+    rows, count = _one_of_each_row(x, index, dim), x.shape[1]
+    wrong, total = c.temporary((rows,), x.dtype), c.temporary((), x.dtype)
+    places, out = (each._replace(shape=(rows,), strides=each.strides[:1])
+                   for each in (index, outs[0]))  # fmt: skip
+    c.call(_GATHER_KERNEL, x, places, c.constant(count, INT64), out, wrong)
+    c.call(reduce.SUM, wrong, total)
+    c.check(total, check_bounds, index, 1, count)
+
+
+@gradient("gather")
+def _gather_gradient(
+    c: Calls, outs: list[Layout | None], grads: list[Layout], x: Layout, index: Layout, dim: int
+) -> None:
+    out, *others = outs
+    require(out is not None and not any(others), "other gradients")
+    assert out is not None
+    rows = _one_of_each_row(x, index, dim)
+    places, g = (each._replace(shape=(rows,), strides=each.strides[:1])
+                 for each in (index, grads[0]))  # fmt: skip
+    c.call(_GATHER_BACKWARD_KERNEL, x, places, g, out)
+
+
+# -- losses over pairs -----------------------------------------------------------------------------
+
+
+def _pair(c: Calls, kernel: Any, x: Layout, y: Layout, *numbers: float) -> Layout:
+    """The losses of all pairs."""
+    require(x.shape == y.shape and x.dtype is y.dtype, "operands that broadcast")
+    losses = c.temporary(x.shape, x.dtype)
+    c.call(kernel, x, y, *[c.constant(each, x.dtype) for each in numbers], losses)
+    return losses
+
+
+def _reduce_losses(c: Calls, losses: Layout, reduction: str, out: Layout) -> None:
+    require(reduction in ("mean", "sum"), "no reduction")
+    sum_rows(c, losses.reshaped(losses.size), out)
+    if reduction == "mean":
+        c.call(np.divide, out, c.constant(losses.size, out.dtype), out)
+
+
+def _spread(c: Calls, slopes: Layout, g: Layout, reduction: str, out: Layout) -> None:
+    """The gradient of the losses' mean or sum, from the slope of each."""
+    factor = g
+    if reduction == "mean":
+        factor = c.temporary((), g.dtype)
+        c.call(np.divide, g, c.constant(slopes.size, g.dtype), factor)
+    c.call(np.multiply, slopes, factor, out)
+
+
+@forward("mse_loss")
+def _mse(c: Calls, outs: list[Layout], x: Layout, y: Layout, reduction: str) -> None:
+    _reduce_losses(c, _pair(c, kernels.SQUARES, x, y), reduction, outs[0])
+
+
+@forward("binary_cross_entropy")
+def _binary_cross_entropy(
+    c: Calls, outs: list[Layout], x: Layout, target: Layout, weight: Any, reduction: str
+) -> None:
+    require(weight is None, "weights")
+    _reduce_losses(c, _pair(c, kernels.BCE_OF_PROBABILITIES, x, target), reduction, outs[0])
+
+
+@gradient("binary_cross_entropy")
+def _binary_cross_entropy_gradient(
+    c: Calls, outs: list[Layout | None], grads: list[Layout], x: Layout, target: Layout,
+    weight: Any, reduction: str,
+) -> None:  # fmt: skip
+    require(weight is None and reduction in ("mean", "sum"), "weights, or no reduction")
+    out, *others = outs
+    require(out is not None and not any(others), "other gradients")
+    assert out is not None
+    slopes = _pair(c, kernels.BCE_SLOPE, x, target)
+    _spread(c, slopes, grads[0], reduction, out)
+
+
+@forward("binary_cross_entropy_with_logits")
+def _binary_cross_entropy_of_logits(
+    c: Calls, outs: list[Layout | None], x: Layout, target: Layout, weight: Any, pos_weight: Any,
+    reduction: str,
+) -> None:  # fmt: skip
+    require(weight is None and pos_weight is None, "weights")
+    (out,) = present(outs)
+    _reduce_losses(c, _pair(c, kernels.BCE_OF_LOGITS, x, target), reduction, out)
+
+
+_BCE_SLOPE_OF_LOGITS = elementwise("binary_cross_entropy_with_logits_derivative", 3)(
+    lambda x, target, g: (x.sigmoid() - target) * g
+)
+
+
+@gradient("binary_cross_entropy_with_logits")
+def _binary_cross_entropy_of_logits_gradient(
+    c: Calls, outs: list[Layout | None], grads: list[Layout], x: Layout, target: Layout,
+    weight: Any, pos_weight: Any, reduction: str,
+) -> None:  # fmt: skip
+    require(weight is None and pos_weight is None, "weights")
+    require(reduction in ("mean", "sum"), "no reduction")
+    out, *others = outs
+    require(out is not None and not any(others), "other gradients")
+    assert out is not None
+    require(x.shape == target.shape and x.dtype is target.dtype, "operands that broadcast")
+    c.call(_BCE_SLOPE_OF_LOGITS, x, target, grads[0], out)
+    if reduction == "mean":
+        c.call(np.divide, out, c.constant(x.size, out.dtype), out)
+
+
+@forward("smooth_l1_loss")
+def _smooth_l1(
+    c: Calls, outs: list[Layout], x: Layout, y: Layout, reduction: str, beta: float
+) -> None:
+    require(beta > 0, "no parabola")
+    _reduce_losses(c, _pair(c, kernels.SMOOTH, x, y, beta, 0.5 / beta, 1.0), reduction, outs[0])
+
+
+@gradient("smooth_l1_loss")
+def _smooth_l1_gradient(
+    c: Calls, outs: list[Layout | None], grads: list[Layout], x: Layout, y: Layout,
+    reduction: str, beta: float,
+) -> None:  # fmt: skip
+    out, other = outs
+    require(out is not None and other is None and beta > 0, "other gradients")
+    assert out is not None
+    slopes = _pair(c, kernels.SMOOTH_SLOPE, x, y, beta, 1.0)
+    _spread(c, slopes, grads[0], reduction, out)

@@ -1,0 +1,1 @@
+"""Helpers of programs that are started again when a rank fails."""

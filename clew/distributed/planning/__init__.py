@@ -1,0 +1,1 @@
+"""What a training run on many devices needs before it is run: memory, communication, time."""

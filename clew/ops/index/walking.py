@@ -1,0 +1,59 @@
+"""The order in which PyTorch walks through what index tensors select."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from clew.core.result_layout import in_common_order
+from clew.kernels.numpy.arrays import as_new
+from clew.kernels.numpy.strides import view_strides
+
+Shape = tuple[int, ...]
+Pattern = tuple[bool, ...]
+
+
+def in_memory(
+    self: np.ndarray, indices: Sequence[np.ndarray], pattern: Pattern, result: np.ndarray
+) -> np.ndarray:
+    """A result laid out as PyTorch does: in the order that the strides of what it reads tell."""
+    in_order = self.flags.c_contiguous and 1 not in result.shape
+    if not result.size or (in_order and all([each.flags.c_contiguous for each in indices])):
+        return as_new(result)
+    _, _, strides = as_walked(self, indices, pattern, result.shape)
+    return in_common_order(strides, result)
+
+
+def as_walked(
+    self: np.ndarray, indices: Sequence[np.ndarray], pattern: Pattern, selected: Shape
+) -> tuple[list[np.ndarray | None], int, list[Sequence[int]]]:
+    """The index of each dimension, where their dimensions are in what they select, and strides.
+
+    These are the strides of the tensor and of its indices over the selected shape.
+    """
+    places: list[np.ndarray | None] = []
+    given = iter(indices)
+    for indexed in pattern:
+        index = next(given) if indexed else None
+        places += index.nonzero() if index is not None and index.dtype.kind == "b" else [index]
+    places += [None] * (self.ndim - len(places))
+    read = [each for each in places if each is not None]
+    shape = np.broadcast_shapes(*[each.shape for each in read])
+    taken = [each is not None for each in places]
+    first, count = taken.index(True), len(read)
+    # Indices that are not next to each other put their dimensions in front.
+    at = first if all(taken[first : first + count]) else 0
+    own = [stride for stride, gone in zip(self.strides, taken, strict=True) if not gone]
+    all_strides: list[Sequence[int]] = [[*own[:at], *[0] * len(shape), *own[at:]]]
+    # PyTorch reads an index as if it had dimensions of size 1 for those that it does not select.
+    spread = (*[1] * at, *shape, *[1] * (len(own) - at))
+    for each in read:
+        strides = (
+            view_strides(shape, np.broadcast_to(each, shape).strides, spread)
+            if shape
+            else [0] * len(spread)
+        )
+        sizes = zip(spread, selected, strides, strict=True)
+        all_strides.append([0 if n == 1 != wanted else stride for n, wanted, stride in sizes])
+    return places, at, all_strides
