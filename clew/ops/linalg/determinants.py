@@ -20,8 +20,11 @@ from clew.ops.linalg.checks import (
     require_kernel,
     require_square,
 )
+from clew.ops.linalg.decompositions import svd
 from clew.ops.linalg.inverse import inv_ex
 from clew.ops.linalg.solve import solve
+from clew.ops.pointwise.clamping import where
+from clew.ops.shape.joining import cat, stack
 
 Array = np.ndarray
 
@@ -80,10 +83,38 @@ def _det_grad(g: Tensor, self: Tensor, out: Tensor) -> Tensor:
         return self.new_zeros(self._array.shape)
     if self._array.shape[-1] == 1:
         return g.unsqueeze(-1).unsqueeze(-1)
-    adjoint = self.mH
+    if state.intercept is not None:
+        singular = out.detach().abs() < _smallest(self)
+    elif (np.abs(out._array) < _smallest(self)).any():
+        singular = wrap(np.abs(out._array) < _smallest(self))
+    else:
+        return _det_grad_of_regular(g, self, out)
+    # Each way gets only matrices that it can take, and harmless ones in place of the others.
+    size = self._array.shape[-1]
+    chosen = singular.unsqueeze(-1).unsqueeze(-1)
+    harmless = note_constant(wrap(np.diag(np.arange(1, size + 1)).astype(self._array.dtype)))
+    of_singular = _det_grad_of_singular(g, where(chosen, self, harmless))
+    regular = where(chosen, harmless, self)
+    return where(chosen, of_singular, _det_grad_of_regular(g, regular, out))
+
+
+def _smallest(self: Tensor) -> float:
+    """Determinants nearer to zero than this are those of singular matrices."""
+    return 100 * float(np.finfo(self._array.dtype).eps)
+
+
+def _det_grad_of_regular(g: Tensor, self: Tensor, out: Tensor) -> Tensor:
     scaled = (g * out.conj()).unsqueeze(-1).unsqueeze(-1)
     identity = note_constant(wrap(np.eye(self._array.shape[-1], dtype=self._array.dtype)))
-    return solve(adjoint, scaled * identity)
+    return solve(self.mH, scaled * identity)
+
+
+def _det_grad_of_singular(g: Tensor, self: Tensor) -> Tensor:
+    U, S, Vh = svd(self, full_matrices=False)
+    size = S._array.shape[-1]
+    others = [cat((S[..., :k], S[..., k + 1 :]), -1).prod(-1) for k in range(size)]
+    factor = g * (LINALG_DET(U) * LINALG_DET(Vh)).conj()
+    return (U * (stack(others, -1) * factor.unsqueeze(-1)).unsqueeze(-2)) @ Vh
 
 
 def _det(self: Array) -> Array:

@@ -191,6 +191,33 @@ def test_det_of_singular_matrices(values: list[list[float]]) -> None:
             minor = np.delete(np.delete(np.array(values), i, 0), j, 1)
             cofactors[i, j] = (-1) ** (i + j) * (np.linalg.det(minor) if minor.size else 1)
     np.testing.assert_allclose(mine.grad.numpy(), cofactors, atol=1e-12)
+    mine.grad = None
+    clew.linalg.det(mine).backward(create_graph=True)
+    np.testing.assert_allclose(mine.grad.detach().numpy(), cofactors, atol=1e-12)
+
+
+def test_second_gradients_of_det_where_some_matrices_are_singular() -> None:
+    def second(library: Any, batched: bool) -> Any:
+        both = [[[1.0, 2.0, 4.0], [3.0, 5.0, 7.0], [1.0, 0.0, 1.0]], SINGULAR]
+        matrices = library.tensor(both, dtype=library.float64, requires_grad=True)
+        weight = library.arange(9.0, dtype=library.float64).reshape(3, 3)
+
+        def first(one: Any) -> Any:
+            return library.func.grad(library.linalg.det)(one)
+
+        if batched:
+            return library.func.vmap(library.func.grad(lambda one: (first(one) * weight).sum()))(
+                matrices
+            )
+        (grads,) = library.autograd.grad(
+            library.linalg.det(matrices).sum(), matrices, create_graph=True
+        )
+        return library.autograd.grad((grads * weight).sum(), matrices)[0]
+
+    expected = second(torch, False).numpy()
+    for batched in (False, True):
+        result = second(clew, batched).detach().numpy()
+        np.testing.assert_allclose(result, expected, atol=1e-9)
 
 
 # -- history -------------------------------------------------------------------------------------
