@@ -125,6 +125,9 @@ _IN_PLACE = (
     "zero_",
 )  # fmt: skip
 
+for _name, _function in _public.under_own_names(vars(Tensor)).items():
+    setattr(Tensor, _name, _function)
+_FUNCTIONS.update(_public.under_own_names(_FUNCTIONS))
 globals().update({name: getattr(Tensor, name) for name in _IN_PLACE})
 globals().update(_FUNCTIONS)
 for _name, _function in _FUNCTIONS.items():

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any, TypeVar
 
@@ -285,6 +285,34 @@ def _store(result: Tensor, out: Tensor, warns: bool = True) -> None:
     note_write(out, "out=")
     if local.state.intercept is not None:
         local.state.intercept.stored(out, result, version)
+
+
+def under_own_names(namespace: Mapping[str, Any]) -> dict[str, Any]:
+    """A namespace's functions by their public names, each of which is in its `__name__`.
+
+    An alias becomes a function of its own, as PyTorch's are. Private names and operators stay.
+    """
+    renamed: dict[str, Any] = {}
+    for name, value in namespace.items():
+        if type(value) is not FunctionType or value.__name__ == name or name.startswith("_"):
+            continue
+        if namespace.get(value.__name__) is value or value in renamed.values():
+            value = _copied(value)
+        value.__name__ = name
+        renamed[name] = value
+    return renamed
+
+
+def _copied(function: FunctionType) -> FunctionType:
+    copied = FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__,
+        function.__closure__,
+    )  # fmt: skip
+    copied.__kwdefaults__ = function.__kwdefaults__
+    functools.update_wrapper(copied, function)
+    if not hasattr(function, "__wrapped__"):
+        del copied.__wrapped__  # type: ignore[attr-defined]  # update_wrapper has set it
+    return copied
 
 
 def findable(namespace: dict[str, Any]) -> None:
