@@ -22,6 +22,7 @@ from clew.export.recording import Ref, Step
 from clew.export.running import Run
 from clew.export.sizes import Axis, Expression
 from clew.fx.graph import Graph
+from clew.fx.naming import result_name
 from clew.fx.node import Node, map_aggregate
 from clew.nn.modules.module import Module
 from clew.ops.aten import packet
@@ -81,7 +82,7 @@ class Builder:
         # What the program makes anew in each run must not keep what it writes to it.
         for number, node in fresh:
             self.nodes[number] = self.graph.call_function(
-                packet("lift_fresh_copy").default, (node,)
+                packet("lift_fresh_copy").default, (node,), name="lift_fresh_copy"
             )
             self._describe(self.nodes[number], self.run.recorder.tensors[number])
 
@@ -96,7 +97,7 @@ class Builder:
 
     def step(self, step: Step) -> None:
         args, kwargs = self._arg(step.args), self._arg(step.kwargs)
-        node = self.graph.call_function(step.target, args, kwargs)
+        node = self.graph.call_function(step.target, args, kwargs, name=result_name(step.target))
         if step.place:
             node.meta["stack_trace"] = step.place.strip()
         if step.module_stack:

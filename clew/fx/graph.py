@@ -168,7 +168,7 @@ class Graph:
 
     def _target_to_str(self, target: Any) -> str:
         if isinstance(target, OpOverload):
-            op = target._opname
+            op = target.__name__.replace(".", "_")
         elif callable(target):
             op = target.__name__
             if is_from_torch(target):

@@ -10,7 +10,7 @@ from typing import Any
 
 from clew.core.override_tables import COMPILED_NN, TOP_LEVEL_NN
 from clew.core.tensor import Tensor
-from clew.ops.namespaces import OpOverload
+from clew.ops.namespaces import OpOverload, OpOverloadPacket
 from clew.overrides import resolve_name
 
 _OWN = __name__.partition(".")[0]
@@ -30,15 +30,20 @@ def torch_module_name(module: str) -> str:
 
 def is_from_torch(value: Any) -> bool:
     """Whether a function or class is one of clew's."""
-    if isinstance(value, OpOverload):
+    if isinstance(value, (OpOverload, OpOverloadPacket)):
         return True
     module = getattr(value, "__module__", None) or ""
     return module.partition(".")[0] == _OWN
 
 
+def result_name(target: Any) -> str | None:
+    """What a trace of operations calls a result: after the operation, without its overload."""
+    return target._opname if isinstance(target, OpOverload) else None
+
+
 def qualified_name(func: Any) -> str:
     """The name by which generated code finds a function or class."""
-    if isinstance(func, OpOverload):
+    if isinstance(func, (OpOverload, OpOverloadPacket)):
         return f"torch.ops.{func}"
     own_name: str = getattr(func, "__name__", "")
     if getattr(builtins, own_name, _TAKEN) is func:

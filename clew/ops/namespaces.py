@@ -78,7 +78,8 @@ class OpOverloadPacket:
 
     def __init__(self, namespace: str, name: str) -> None:
         self._namespace = namespace
-        self._opname = self.__name__ = name
+        self._opname = self.__name__ = self.__qualname__ = name
+        self.__module__ = f"torch.ops.{namespace}"
         self._qualified = self._qualified_op_name = f"{namespace}::{name}"
         self._overloads: dict[str, OpOverload] = {}
 

@@ -204,3 +204,13 @@ def test_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["opcode", "name", "target", "args", "kwargs"]
     assert lines[4].startswith("call_function  add")
+
+
+@twice
+def test_names_of_operations_with_overloads(lib: Any) -> Any:
+    graph = lib.fx.Graph()
+    x = graph.placeholder("x")
+    packet = graph.call_function(lib.ops.aten.relu, (x,))
+    graph.output(graph.call_function(lib.ops.aten.add.Tensor, (packet, x)))
+    module = lib.fx.GraphModule(lib.nn.Module(), graph)
+    return module.code, module(lib.tensor([-1.0, 2.0]))

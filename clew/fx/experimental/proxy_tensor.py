@@ -23,6 +23,7 @@ from clew.export.forms import form_of_operation
 from clew.fx.codegen import PyTreeCodeGen, PyTreeInfo
 from clew.fx.graph import Graph
 from clew.fx.graph_module import GraphModule
+from clew.fx.naming import result_name
 from clew.fx.node import Node
 from clew.nn.modules.module import Module
 from clew.nn.parameter import Parameter
@@ -73,7 +74,9 @@ class _Operations(Interceptor):
         else:
             # A run must not keep what it writes to a tensor that the program makes anew.
             self.root.register_buffer(name, tensor.detach().clone())
-            node = self.graph.call_function(packet("lift_fresh_copy").default, (node,))
+            node = self.graph.call_function(
+                packet("lift_fresh_copy").default, (node,), name="lift_fresh_copy"
+            )
         self.enter(tensor, node)
         return node
 
@@ -93,7 +96,10 @@ class _Operations(Interceptor):
             form = None if inplace else form_of_operation(op.name, inputs, params)
             target, given, named = form or (overload_of(op, inplace), inputs, params)
             node = self.graph.call_function(
-                target, self.described(tuple(given)), self.described(dict(named))
+                target,
+                self.described(tuple(given)),
+                self.described(dict(named)),
+                name=result_name(target),
             )
             result = apply_inplace(op, *inputs, **params) if inplace else op(*inputs, **params)
             self._results(node, result)
