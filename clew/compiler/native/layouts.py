@@ -76,6 +76,35 @@ class Layout(NamedTuple):
         strides.insert(dim, 0)
         return self._replace(shape=tuple(shape), strides=tuple(strides))
 
+    def without(self, dim: int) -> Layout:
+        """The same elements without a dimension of one element."""
+        shape, strides = (each[:dim] + each[dim + 1 :] for each in (self.shape, self.strides))
+        return self._replace(shape=shape, strides=strides)
+
+    def without_each(self, dims: Iterable[int]) -> Layout:
+        """The same without several of them."""
+        layout = self
+        for dim in sorted(dims, reverse=True):
+            layout = layout.without(dim)
+        return layout
+
+    def part(self, dim: int, start: int, length: int) -> Layout:
+        """Some positions along a dimension."""
+        shape = (*self.shape[:dim], length, *self.shape[dim + 1 :])
+        return self._replace(shape=shape, offset=self.offset + start * self.strides[dim])
+
+    def every(self, dim: int, start: int, length: int, step: int) -> Layout:
+        """So many positions along a dimension, a step apart."""
+        strides = (*self.strides[:dim], self.strides[dim] * step, *self.strides[dim + 1 :])
+        return self.part(dim, start, length)._replace(strides=strides)
+
+    def divided(self, dim: int, length: int) -> Layout:
+        """The same elements with a dimension cut into parts of one length."""
+        shape, strides = list(self.shape), list(self.strides)
+        shape[dim : dim + 1] = [shape[dim] // length, length]
+        strides.insert(dim, strides[dim] * length)
+        return self._replace(shape=tuple(shape), strides=tuple(strides))
+
     def reshaped(self, *shape: int) -> Layout:
         """The same elements of contiguous memory in another shape."""
         if not self.is_contiguous:

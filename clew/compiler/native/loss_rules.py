@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from clew.compiler.native import indexing_rules
 from clew.compiler.native.calls import Calls
 from clew.compiler.native.layouts import Layout
 from clew.compiler.native.rule_table import INT64, forward, gradient, present, require
@@ -172,17 +173,19 @@ def _GATHER_BACKWARD_KERNEL(like: Any, index: Any, g: Any) -> Any:
     return where(position(I32).eq(index.convert(I32)), g, 0.0)
 
 
-def _one_of_each_row(x: Layout, index: Layout, dim: int) -> int:
-    require(len(x.shape) == 2 and dim in (1, -1), "another dimension")
+def _is_one_of_each_row(x: Layout, index: Layout, dim: int) -> bool:
+    if len(x.shape) != 2 or dim not in (1, -1) or index.dtype is not INT64:
+        return False
     rows, count = x.shape
-    require(index.shape == (rows, 1) and index.dtype is INT64, "several of a row")
-    require(count <= _MOST_CLASSES and rows < reduce.LONG, "long rows")
-    return rows
+    return index.shape == (rows, 1) and count <= _MOST_CLASSES and rows < reduce.LONG
 
 
 @forward("gather")
 def _gather(c: Calls, outs: list[Layout], x: Layout, index: Layout, dim: int) -> None:
-    rows, count = _one_of_each_row(x, index, dim), x.shape[1]
+    if not _is_one_of_each_row(x, index, dim):
+        indexing_rules.gather(c, x, index, dim, outs[0])
+        return
+    rows, count = x.shape
     wrong, total = c.temporary((rows,), x.dtype), c.temporary((), x.dtype)
     places, out = (each._replace(shape=(rows,), strides=each.strides[:1])
                    for each in (index, outs[0]))  # fmt: skip
@@ -198,7 +201,10 @@ def _gather_gradient(
     out, *others = outs
     require(out is not None and not any(others), "other gradients")
     assert out is not None
-    rows = _one_of_each_row(x, index, dim)
+    if not _is_one_of_each_row(x, index, dim):
+        indexing_rules.add_gathered(c, out, index, grads[0], dim)
+        return
+    rows = x.shape[0]
     places, g = (each._replace(shape=(rows,), strides=each.strides[:1])
                  for each in (index, grads[0]))  # fmt: skip
     c.call(_GATHER_BACKWARD_KERNEL, x, places, g, out)
@@ -216,7 +222,9 @@ def _pair(c: Calls, kernel: Any, x: Layout, y: Layout, *numbers: float) -> Layou
 
 
 def _reduce_losses(c: Calls, losses: Layout, reduction: str, out: Layout) -> None:
-    require(reduction in ("mean", "sum"), "no reduction")
+    if reduction == "none":
+        c.call(np.positive, losses, out)
+        return
     sum_rows(c, losses.reshaped(losses.size), out)
     if reduction == "mean":
         c.call(np.divide, out, c.constant(losses.size, out.dtype), out)
@@ -249,7 +257,7 @@ def _binary_cross_entropy_gradient(
     c: Calls, outs: list[Layout | None], grads: list[Layout], x: Layout, target: Layout,
     weight: Any, reduction: str,
 ) -> None:  # fmt: skip
-    require(weight is None and reduction in ("mean", "sum"), "weights, or no reduction")
+    require(weight is None, "weights")
     out, *others = outs
     require(out is not None and not any(others), "other gradients")
     assert out is not None
@@ -278,7 +286,6 @@ def _binary_cross_entropy_of_logits_gradient(
     weight: Any, pos_weight: Any, reduction: str,
 ) -> None:  # fmt: skip
     require(weight is None and pos_weight is None, "weights")
-    require(reduction in ("mean", "sum"), "no reduction")
     out, *others = outs
     require(out is not None and not any(others), "other gradients")
     assert out is not None
