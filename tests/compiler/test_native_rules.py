@@ -19,6 +19,7 @@ from tests.compiler.test_native import Poisoned
 INDEX, PLACES = clew.tensor([1, 0, 3, 2, 1]), clew.tensor([[0, -1], [7, 2]])
 MASK = clew.arange(8 * 32).reshape(8, 32) % 3 == 0
 PIXELS = clew.arange(4 * 6).reshape(4, 6) % 10
+CLASSES = clew.tensor([3, 999, -100, 0, 7, 3, 500, 12])
 NORM, NORM_OF_ROWS = nn.BatchNorm2d(3).eval(), nn.BatchNorm1d(32).eval()
 COUNTS = clew.arange(32) % 5
 
@@ -59,6 +60,27 @@ CASES: dict[str, tuple[Callable[..., Any], Any]] = {
     "deviations": (lambda x: (x.var(1), x.std(), x.var(0, keepdim=True)), [(8, 32)]),
     "logsumexp": (lambda x: (x.logsumexp(1), x.logsumexp(0, True)), [(8, 32)]),
     "extremes": (lambda x: x * x.detach().amax(1, True) + x.detach().min(), [(8, 32)]),
+    "largest": (lambda x: (x.max(1)[0], x.min(0, keepdim=True)[0]), [(8, 32)]),
+    "largest of matrices": (lambda x: x.max(1).values * 2, [(4, 5, 6)]),
+    "places of the largest": (
+        lambda x: x * x.argmax(0).float() + (x.argmin().float() + x.argmax(1, True).float()),
+        [(8, 32)],
+    ),
+    "huber loss": (lambda x: F.huber_loss(x, x.detach().flip(0), delta=0.7), [(8, 32)]),
+    "many classes": (lambda x: F.cross_entropy(x, CLASSES), [(8, 1000)]),
+    "many classes with weights": (
+        lambda x: F.nll_loss(x, CLASSES, clew.linspace(0, 1, 1000), reduction="sum"), [(8, 1000)],
+    ),
+    "many classes, each loss": (
+        lambda x: F.cross_entropy(x, CLASSES, reduction="none"), [(8, 1000)],
+    ),
+    "classes of pixels": (
+        lambda x: F.cross_entropy(x, PIXELS.reshape(2, 3, 4), ignore_index=3), [(2, 10, 3, 4)],
+    ),
+    "classes of places with weights": (
+        lambda x: F.cross_entropy(x, PIXELS, clew.linspace(0, 2, 10), reduction="none"),
+        [(4, 10, 6)],
+    ),
     "batch norm of images in evaluation": (lambda x: NORM(x), [(4, 3, 5, 6)]),
     "batch norm in evaluation": (lambda x: NORM_OF_ROWS(x), [(8, 32)]),
     "losses of pairs": (lambda x, y: F.mse_loss(x, y, reduction="none"), [(8, 32), (8, 32)]),
@@ -151,6 +173,27 @@ def test_few_numbers_and_other_generators_are_drawn_by_python() -> None:
         return [step(clew.ones(2)).tolist() for _ in range(3)], clew.rand(2).tolist()
 
     assert run(clew.compile) == run(lambda function: function)
+
+
+def test_what_is_no_number_is_the_largest_and_the_smallest() -> None:
+    compiled = clew.compile(lambda x: ((x * 2).argmax(1), (x * 2).argmin(1)))
+    for number in (0.0, float("nan"), float("inf"), -float("inf")):
+        x = clew.tensor([[1.0, 3.0, number, 3.0], [number] * 4, [2.0, 1.0, 1.0, number]])
+        clew.testing.assert_close(compiled(x), ((x * 2).argmax(1), (x * 2).argmin(1)))
+    assert not in_python(compiled)
+
+
+@pytest.mark.parametrize("classes", [32, 1000])
+def test_a_class_outside_raises_whatever_the_number_of_classes(classes: int) -> None:
+    target = clew.tensor([0, 5, 31, 7])
+    compiled = clew.compile(lambda x: F.cross_entropy(x * 2, target))
+    for _ in range(3):
+        compiled(clew.ones(4, classes))
+    assert not in_python(compiled)
+    for wrong in (classes, -1, 2**32 + 1):
+        target[1] = wrong
+        with pytest.raises(IndexError, match=f"Target {wrong} is out of bounds"):
+            compiled(clew.ones(4, classes))
 
 
 @pytest.mark.parametrize("wrong", [8, -9, 2**40])

@@ -21,9 +21,10 @@ from clew.compiler.native.rule_table import (
     require,
 )
 from clew.compiler.native.shape_rules import fill
-from clew.kernels.codegen.ir import F64, I64, Expr, where
+from clew.kernels.codegen.ir import F32, F64, I32, I64, Expr, position, where
 from clew.kernels.codegen.ufunc import elementwise, over_rows
 from clew.kernels.compiled import gather_scatter
+from clew.kernels.numpy import reduce
 from clew.ops.index.gather_scatter import check_bounds
 from clew.ops.index.index_put import index_error
 from clew.ops.nn.embedding import check_rows
@@ -58,7 +59,7 @@ def _checked(c: Calls, index: Layout, low: int, rows: int, refuse: Any, *argumen
 # -- rows of a table -------------------------------------------------------------------------------
 
 
-def _take_rows(c: Calls, table: Layout, flat: Layout, out: Layout) -> None:
+def take_rows(c: Calls, table: Layout, flat: Layout, out: Layout) -> None:
     """Rows of a matrix."""
     require(table.dtype in FLOATS and out.dtype is table.dtype, "no floats")
     require_whole([table, out])
@@ -82,7 +83,7 @@ def _embedding(
 ) -> None:  # fmt: skip
     (out,) = present(outs)
     flat = _checked(c, index, 0, weight.shape[0], check_rows, index, weight.shape[0])
-    _take_rows(c, weight, flat, out)
+    take_rows(c, weight, flat, out)
 
 
 @gradient("embedding")
@@ -150,7 +151,7 @@ def _select(c: Calls, x: Layout, flat: Layout, dim: int, count: int, out: Layout
         c.call(_PLACE_KERNEL, starts, flat.unsqueezed(0), c.constant(rows, INT64), each)
         flat = each.reshaped(each.size)
     table = rules.in_order(c, x).reshaped(outer * rows, inner)
-    _take_rows(c, table, flat, out.reshaped(flat.size, inner))
+    take_rows(c, table, flat, out.reshaped(flat.size, inner))
 
 
 def _index_gradient(
@@ -203,8 +204,14 @@ def _index_add(
 # -- an index for each element ---------------------------------------------------------------------
 
 
-def _along(c: Calls, kind: str, target: Layout, index: Layout, values: Layout, dim: int) -> None:
-    """Gather, or scatter, where an index goes with all that there is beside a dimension."""
+def along(
+    c: Calls, kind: str, target: Layout, index: Layout, values: Layout, dim: int,
+    is_known: bool = False,
+) -> None:  # fmt: skip
+    """Gather, or scatter, where an index goes with all that there is beside a dimension.
+
+    With `is_known` nobody looks whether indices are inside.
+    """
     dim %= max(len(target.shape), 1)
     require(bool(target.shape) and len(index.shape) == len(target.shape), "no dimensions")
     require(index.shape == values.shape and index.dtype is INT64, "an index of another shape")
@@ -213,7 +220,10 @@ def _along(c: Calls, kind: str, target: Layout, index: Layout, values: Layout, d
     require(target.dtype in FLOATS and values.dtype is target.dtype, "no floats")
     outer, rows, inner = _as_matrices(target, dim)
     count = index.shape[dim]
-    flat = _checked(c, index, 0, rows, check_bounds, index, dim, rows)
+    if is_known:
+        flat = rules.in_order(c, index)
+    else:
+        flat = _checked(c, index, 0, rows, check_bounds, index, dim, rows)
     require_whole([target, values])
     call = gather_scatter.combining(kind, target.dtype, (outer, rows, inner), count)
     c.context(kind, call, target, flat, values, flat)
@@ -221,13 +231,68 @@ def _along(c: Calls, kind: str, target: Layout, index: Layout, values: Layout, d
 
 def gather(c: Calls, x: Layout, index: Layout, dim: int, out: Layout) -> None:
     """The elements along a dimension."""
-    _along(c, "gather", rules.in_order(c, x), index, out, dim)
+    along(c, "gather", rules.in_order(c, x), index, out, dim)
 
 
 def add_gathered(c: Calls, out: Layout, index: Layout, g: Layout, dim: int) -> None:
     """The gradient of that."""
     fill(c, out)
-    _along(c, "scatter add", out, index, rules.in_order(c, g), dim)
+    along(c, "scatter add", out, index, rules.in_order(c, g), dim)
+
+
+# -- one element along a dimension -----------------------------------------------------------------
+
+
+@over_rows("argmax_rows", "(n)->()", types=[([each], [I64]) for each in (F32, F64)])
+def _ARGMAX_KERNEL(x: Any) -> Any:
+    return _first_place(x, x.row_max())
+
+
+@over_rows("argmin_rows", "(n)->()", types=[([each], [I64]) for each in (F32, F64)])
+def _ARGMIN_KERNEL(x: Any) -> Any:
+    return _first_place(x, x.row_min())
+
+
+def _first_place(x: Any, extreme: Any) -> Any:
+    """Where a row has its extreme, or the first element that is not a number."""
+    place = position(I32).convert(x.dtype)
+    return where(x.eq(extreme) | x.ne(x), place, math.inf).row_min().convert(I64)
+
+
+def _argument(name: str, kernel: Any) -> None:
+    @forward(name)
+    def rule(c: Calls, outs: Outs, x: Layout, dim: int | None, keepdim: bool) -> None:
+        (out,) = present(outs)
+        dims = tuple(range(len(x.shape))) if dim is None else (dim,)
+        rows = x.reshaped(x.size) if dim is None else x.moved_last(dim)
+        # Places are floats meanwhile.
+        require(bool(x.shape) and rows.shape[-1] < min(reduce.LONG, 1 << 24), "long rows")
+        c.call(kernel, rows, out.without_each(dims) if keepdim else out)
+
+
+_argument("argmax", _ARGMAX_KERNEL)
+_argument("argmin", _ARGMIN_KERNEL)
+
+
+@forward("max_dim", "min_dim")
+def _chosen(c: Calls, outs: Outs, x: Layout, indices: Layout, dim: int, keepdim: bool) -> None:
+    (out,) = present(outs)
+    kept = [each if keepdim else each.unsqueezed(dim) for each in (indices, out)]
+    index, values = (each.reshaped(*each.shape) for each in kept)
+    along(c, "gather", rules.in_order(c, x), index, values, dim, is_known=True)
+
+
+@gradient("max_dim", "min_dim")
+def _chosen_gradient(
+    c: Calls, outs: Outs, grads: list[Layout], indices: Layout, dim: int, keepdim: bool,
+    shape: Shape,
+) -> None:  # fmt: skip
+    (out,) = [each for each in outs if each is not None]
+    fill(c, out)
+    g = rules.in_order(c, grads[0])
+    index, values = ((each if keepdim else each.unsqueezed(dim)) for each in (indices, g))
+    index, values = (each.reshaped(*each.shape) for each in (index, values))
+    along(c, "scatter", out, index, values, dim, is_known=True)
 
 
 # -- writes ----------------------------------------------------------------------------------------
@@ -236,14 +301,14 @@ def add_gathered(c: Calls, out: Layout, index: Layout, g: Layout, dim: int) -> N
 def _write_values(
     kind: str, c: Calls, target: Layout, index: Layout, source: Layout, dim: int
 ) -> None:
-    _along(c, kind, target, index, rules.in_order(c, source), dim)
+    along(c, kind, target, index, rules.in_order(c, source), dim)
 
 
 def _write_number(c: Calls, target: Layout, index: Layout, dim: int, value: Any) -> None:
     require(type(value) in (int, float, bool), "no number")
     values = c.temporary(index.shape, target.dtype)
     fill(c, values, value)
-    _along(c, "scatter", target, index, values, dim)
+    along(c, "scatter", target, index, values, dim)
 
 
 def _writing(name: str, write: Any) -> None:

@@ -57,7 +57,12 @@ class Layout(NamedTuple):
 
     @property
     def is_contiguous(self) -> bool:
-        return self.strides == row_major(self.shape, self.dtype.itemsize)
+        expected = row_major(self.shape, self.dtype.itemsize)
+        if self.strides == expected:
+            return True
+        # Where a dimension has one element, it does not matter how far it is to the next.
+        sides = zip(self.shape, self.strides, expected, strict=True)
+        return all(length == 1 or stride == right for length, stride, right in sides)
 
     def moved_last(self, dim: int) -> Layout:
         """The same elements with a dimension as the last."""
