@@ -18,16 +18,20 @@ from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 
 _PLAIN = frozenset({
-    "mm", "bmm", "matmul", "addmm", "sum", "sum_dim", "mean", "mean_dim", "expand", "to_copy", "to",
-    "clone", "dropout", "cat", "stack", "_unsafe_view",
-    "mse_loss",
+    "mm", "bmm", "matmul", "addmm", "baddbmm", "dot", "sum", "sum_dim", "mean", "mean_dim",
+    "expand", "_to_copy", "clone", "dropout", "cat", "stack", "_unsafe_view", "flip", "roll",
+    "repeat", "tril", "triu", "constant_pad_nd", "pixel_shuffle", "pixel_unshuffle",
+    "index_select", "index_add", "scatter_add", "linalg_vector_norm",
+    "native_batch_norm_running", "logsumexp", "var", "std", "mse_loss",
 })  # fmt: skip
 
 
 @functools.cache
 def is_expanded(op: Op) -> bool:
     """Whether the gradient of an operation is captured operation by operation."""
-    return op.joint is None and (op.is_view or op.name in _PLAIN or expression(op) is not None)
+    if op.name in _PLAIN:
+        return True
+    return op.joint is None and (op.is_view or expression(op) is not None)
 
 
 def run_formulas(detail: Any, grads: tuple[Any, ...], pool: list[Any]) -> list[Any]:

@@ -39,8 +39,9 @@ EFFECTS = frozenset({WRITE, STORE, DRAW, ACCUMULATE, CHECK, CALL})
 # Operations whose result has another shape for other values, which Python may have looked at.
 DATA_DEPENDENT = frozenset({
     "nonzero", "masked_select", "unique", "unique_consecutive", "bincount", "repeat_interleave",
-    "argwhere", "_unique2", "index",
+    "argwhere", "_unique2",
 })  # fmt: skip
+_MASKS = (np.dtype(np.bool_), np.dtype(np.uint8))
 # Operations that raise for some values: they run even if nobody uses the result.
 _RAISING = frozenset({
     "_ctc_loss", "binary_cross_entropy", "cholesky", "cholesky_inverse", "embedding",
@@ -135,10 +136,18 @@ class Instruction:
         return self.kind in EFFECTS or self.is_random or self.may_mismatch
 
     @property
+    def is_index(self) -> bool:
+        """Whether it reads at index tensors: `index`, or `index_2` and so on."""
+        start, _, count = self.name.partition("_")
+        return self.kind == COMPUTE and start == "index" and (not count or count.isdigit())
+
+    @property
     def may_raise(self) -> bool:
         """Whether it refuses some values."""
         if self.kind != COMPUTE:
             return False
+        if self.is_index:
+            return True
         if self.name in _RAISING_OF_INTEGERS:
             return any(out is not None and out.dtype.kind in "iu" for out in self.outputs)
         return self.name in _RAISING
@@ -146,6 +155,9 @@ class Instruction:
     @property
     def may_mismatch(self) -> bool:
         """Whether it may show that a replay must be another trace."""
+        if self.is_index:
+            # A mask picks as many elements as are true.
+            return any(value.dtype in _MASKS for value in self.reads()[1:])
         return self.kind == CHECK or (self.kind == COMPUTE and self.name in DATA_DEPENDENT)
 
     def reads(self) -> list[Value]:

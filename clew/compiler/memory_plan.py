@@ -39,7 +39,7 @@ _PER_BLOCK, _PER_CALL = 192, 32 << 10
 # How often a plan is made with less memory, because its program needs more than the plan says.
 _ATTEMPTS = 6
 # How much more memory segments may need than their instructions, and how often they are cut.
-_TOLERATED, _TOLERATED_BYTES, _ROUNDS = 0.02, 1 << 20, 3
+_TOLERATED, _TOLERATED_BYTES, _ROUNDS = 0.02, 5 << 18, 3
 # The least memory is told to this part of it.
 _PRECISION = 0.01
 

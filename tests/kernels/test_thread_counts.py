@@ -74,6 +74,7 @@ PROGRAMS: dict[str, Callable[[], Any]] = {
     "linear": _module(lambda: nn.Linear(784, 400), 128, 784),
     "small linear": _module(lambda: nn.Linear(128, 96), 64, 128),
     "gru": _module(lambda: nn.GRU(64, 128), 9, 32, 64),
+    "gru of few": _module(lambda: nn.GRU(7, 100, bidirectional=True), 4, 33, 7),
     "lstm": _module(lambda: nn.LSTM(64, 128), 9, 50, 64),
     "lstm of few": _module(lambda: nn.LSTM(64, 256, bidirectional=True), 5, 17, 64),
     "add": _function(lambda x, y: x + y, (16, 64, 16, 16), (16, 64, 16, 16)),

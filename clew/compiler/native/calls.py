@@ -93,9 +93,10 @@ class Calls:
         self.calls.append(Call(name, function, call.address, tuple(given), loops, 0))
 
     def draw(self, out: Layout) -> None:
-        """Fill memory with words of 64 bits from the default generator."""
+        """Fill memory with words of 32 or 64 bits from the default generator."""
         state = Layout(STREAM, 0, (), (), np.dtype(np.uint32))
-        self.context("pairs", mersenne_twister.pairs(out.size), state, out)
+        in_pairs = out.dtype.itemsize == 8
+        self.context("draw", mersenne_twister.draws(out.size, in_pairs), state, out)
         self.draws = True
 
     def temporary(self, shape: tuple[int, ...], dtype: np.dtype) -> Layout:

@@ -32,7 +32,7 @@ def _run(
     require(x.dtype in FLOATS and x.dtype is w.dtype and x.dtype is y.dtype, "no floats")
     require(0 not in (x.size, w.size, y.size), "no elements")
     target = {FORWARD: y, GRAD_INPUT: x, GRAD_WEIGHT: w}[kind]
-    x, w, y = (_in_order(c, each, each is not target) for each in (x, w, y))
+    x, w, y = (each if each is target else rules.in_order(c, each) for each in (x, w, y))
     sizes = [hashable(options[name]) for name in ("stride", "padding", "dilation")]
     groups = options["groups"]
     full, window = convolution.geometry(x.shape, w.shape, *sizes, groups)
@@ -44,15 +44,6 @@ def _run(
     shapes = geometry.input_shape, geometry.weight_shape, geometry.output_shape
     x, w, y = (each.reshaped(*shape) for each, shape in zip((x, w, y), shapes, strict=True))
     _convolve(c, kind, x, w, y, geometry, bias)
-
-
-def _in_order(c: Calls, x: Layout, is_read: bool) -> Layout:
-    """An operand row by row in memory: a copy, if it is not."""
-    if x.is_contiguous or not is_read:
-        return x
-    copy = c.temporary(x.shape, x.dtype)
-    rules.copy(c, [copy], x)
-    return copy
 
 
 def _convolve(
@@ -144,7 +135,7 @@ def _bias_gradient(c: Calls, g: Layout, out: Layout) -> None:
     batch, channels, *rest = g.shape
     count = math.prod(rest)
     require(count < reduce.LONG and batch < 2 * reduce.ROWS, "large sums")
-    g = _in_order(c, g, True)
+    g = rules.in_order(c, g)
     sums = c.temporary((batch, channels), g.dtype)
     c.call(reduce.SUM, g.reshaped(batch, channels, count), sums)
     rules.fold(c, sums, (0,), out)
@@ -255,7 +246,7 @@ def _max_pool_gradient(
 ) -> None:  # fmt: skip
     (out,) = present(outs)
     require(isinstance(grads[0], Layout), "no gradient")
-    g = _in_order(c, grads[0], True)
+    g = rules.in_order(c, grads[0])
     _require_images(out, g, index)
     spatial, kernel, steps, pads = pool_parameters(out.shape, kernel_size, stride, padding)
     require(
@@ -271,7 +262,7 @@ def _max_pool_gradient(
 
 def _map(c: Calls, x: Layout, out: Layout, tables: list[AxisTable]) -> None:
     """A linear map along each axis."""
-    x = _in_order(c, x, True)
+    x = rules.in_order(c, x)
     _require_images(x, out)
     require(not all(table.is_selection for table in tables), "a copy")
     rows, columns = tables

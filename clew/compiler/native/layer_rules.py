@@ -1,4 +1,4 @@
-"""Rules for layers: embedding, attention, normalization; for joining; for writes."""
+"""Rules for layers: attention, normalization; for counters."""
 
 from __future__ import annotations
 
@@ -7,81 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from clew.compiler.native.calls import Calls, require_whole
+from clew.compiler.native.calls import Calls
 from clew.compiler.native.layouts import Layout
 from clew.compiler.native.rule_table import (
     FLOATS,
     INT64,
-    drawing,
     forward,
     gradient,
     in_place,
     present,
     require,
 )
-from clew.kernels.codegen.ir import F64, I64, Expr, where
-from clew.kernels.codegen.ufunc import over_rows
-from clew.kernels.compiled import batch_norm, gather_scatter
+from clew.kernels.compiled import batch_norm
 from clew.kernels.numpy import reduce
-from clew.ops.nn import dropout, rms_norm
+from clew.ops.nn import rms_norm
 from clew.ops.nn.attention_blocks import attention_kernel
-from clew.ops.nn.embedding import check_rows
 from clew.ops.nn.layer_norm import (
     LAYER_NORM_BACKWARD_KERNEL,
     LAYER_NORM_KERNEL,
     LAYER_NORM_PARAMETERS_KERNEL,
 )
-
-# -- rows of a table -------------------------------------------------------------------------------
-
-
-@over_rows("rows_outside", "(n),()->()", types=[([I64, I64], [F64])])
-def _OUTSIDE_KERNEL(index: Any, rows: Any) -> Any:
-    """How many indices are not those of rows."""
-    zero, one = Expr("const", F64, (), 0.0), Expr("const", F64, (), 1.0)
-    return where((index >= 0) & (index < rows), zero, one).row_sum()
-
-
-def _flat_index(c: Calls, index: Layout, rows: int) -> Layout:
-    """An index as one row, after which nothing runs if it is not one of rows."""
-    require(index.dtype is INT64 and rows > 0, "another index")
-    flat = index.reshaped(index.size)
-    wrong = c.temporary((), np.dtype(np.float64))
-    c.call(_OUTSIDE_KERNEL, flat, c.constant(rows, INT64), wrong)
-    c.check_now(wrong, check_rows, index, rows)
-    return flat
-
-
-@forward("embedding")
-def _embedding(
-    c: Calls, outs: list[Layout | None], weight: Layout, index: Layout, padding_idx: int,
-    scale_grad_by_freq: bool, sparse: bool = False,
-) -> None:  # fmt: skip
-    (out,) = present(outs)
-    require(weight.dtype in FLOATS, "no floats")
-    rows, width = weight.shape
-    require_whole([weight, out])
-    flat = _flat_index(c, index, rows)
-    call = gather_scatter.taking_rows(weight.dtype, rows, width, flat.size)
-    c.context("take_rows", call, weight, flat, out, flat)
-
-
-@gradient("embedding")
-def _embedding_gradient(
-    c: Calls, outs: list[Layout | None], grads: list[Layout], index: Layout, padding_idx: int,
-    scale_grad_by_freq: bool, weight_shape: tuple[int, ...], sparse: bool = False,
-) -> None:  # fmt: skip
-    require(not sparse, "a sparse gradient")
-    (out,) = [each for each in outs if each is not None]
-    require(out.dtype in FLOATS and grads[0].dtype is out.dtype, "other types")
-    require(padding_idx < 0 and not scale_grad_by_freq, "a row without gradient")
-    require_whole([out, grads[0]])
-    rows, width = weight_shape
-    flat = _flat_index(c, index, rows)
-    c.call(np.positive, c.constant(0.0, out.dtype), out)
-    call = gather_scatter.combining("index add", out.dtype, (1, rows, width), flat.size)
-    c.context("add_rows", call, out, flat, grads[0], flat)
-
 
 # -- attention -------------------------------------------------------------------------------------
 
@@ -111,65 +56,6 @@ def _attention_gradients(
     kernel = attention_kernel(is_causal, backward=True)
     factor = c.constant(scale, query.dtype)
     c.call(kernel, grads[0], query, key, value, out, normaliser, factor, *found)
-
-
-# -- joining ---------------------------------------------------------------------------------------
-
-
-def _part(whole: Layout, dim: int, start: int, length: int) -> Layout:
-    """Some positions along a dimension."""
-    shape = (*whole.shape[:dim], length, *whole.shape[dim + 1 :])
-    return whole._replace(shape=shape, offset=whole.offset + start * whole.strides[dim])
-
-
-@forward("cat")
-def _cat(c: Calls, outs: list[Layout | None], *parts: Layout, dim: int, dtype: Any) -> None:
-    (out,) = present(outs)
-    require(all(each.dtype is out.dtype for each in parts), "other types")
-    require(out.dtype.kind in "fi" and out.dtype.itemsize >= 4, "no numbers")
-    require(all(len(each.shape) == len(out.shape) for each in parts), "nothing to join")
-    dim, start = dim % len(out.shape), 0
-    for each in parts:
-        length = each.shape[dim]
-        if each.size:
-            c.call(np.positive, each, _part(out, dim, start, length))
-        start += length
-
-
-@forward("stack")
-def _stack(c: Calls, outs: list[Layout | None], *parts: Layout, dim: int, dtype: Any) -> None:
-    (out,) = present(outs)
-    dim %= len(out.shape)
-    _cat(c, outs, *[each.unsqueezed(dim) for each in parts], dim=dim, dtype=dtype)
-
-
-@forward("select_backward")
-def _select_backward(
-    c: Calls, outs: list[Layout | None], g: Layout, input_sizes: tuple[int, ...], dim: int,
-    index: int,
-) -> None:  # fmt: skip
-    (out,) = present(outs)
-    require(out.dtype in FLOATS and g.dtype is out.dtype, "no floats")
-    dim %= len(out.shape)
-    c.call(np.positive, c.constant(0.0, out.dtype), out)
-    place = _part(out, dim, index % out.shape[dim], 1)
-    shape, strides = (each[:dim] + each[dim + 1 :] for each in (place.shape, place.strides))
-    c.call(np.positive, g, place._replace(shape=shape, strides=strides))
-
-
-# -- dropout ---------------------------------------------------------------------------------------
-
-
-@drawing("_dropout_noise")
-def _dropout_noise(
-    c: Calls, outs: list[Layout | None], x: Layout, p: float, per_feature: bool
-) -> None:
-    (out,) = present(outs)
-    # It is drawn in the order in which the elements lie in memory.
-    kept = out._replace(shape=(out.size,), strides=(out.dtype.itemsize,))
-    words = c.temporary((out.size,), INT64)
-    c.draw(words)
-    c.call(dropout.KEPT_KERNEL, words, c.constant(dropout.bound(1 - p), INT64), kept)
 
 
 # -- batch norm ------------------------------------------------------------------------------------

@@ -57,7 +57,12 @@ class Layout(NamedTuple):
 
     @property
     def is_contiguous(self) -> bool:
-        return self.strides == row_major(self.shape, self.dtype.itemsize)
+        expected = row_major(self.shape, self.dtype.itemsize)
+        if self.strides == expected:
+            return True
+        # Where a dimension has one element, it does not matter how far it is to the next.
+        sides = zip(self.shape, self.strides, expected, strict=True)
+        return all(length == 1 or stride == right for length, stride, right in sides)
 
     def moved_last(self, dim: int) -> Layout:
         """The same elements with a dimension as the last."""
@@ -74,6 +79,35 @@ class Layout(NamedTuple):
         shape, strides = list(self.shape), list(self.strides)
         shape.insert(dim, 1)
         strides.insert(dim, 0)
+        return self._replace(shape=tuple(shape), strides=tuple(strides))
+
+    def without(self, dim: int) -> Layout:
+        """The same elements without a dimension of one element."""
+        shape, strides = (each[:dim] + each[dim + 1 :] for each in (self.shape, self.strides))
+        return self._replace(shape=shape, strides=strides)
+
+    def without_each(self, dims: Iterable[int]) -> Layout:
+        """The same without several of them."""
+        layout = self
+        for dim in sorted(dims, reverse=True):
+            layout = layout.without(dim)
+        return layout
+
+    def part(self, dim: int, start: int, length: int) -> Layout:
+        """Some positions along a dimension."""
+        shape = (*self.shape[:dim], length, *self.shape[dim + 1 :])
+        return self._replace(shape=shape, offset=self.offset + start * self.strides[dim])
+
+    def every(self, dim: int, start: int, length: int, step: int) -> Layout:
+        """So many positions along a dimension, a step apart."""
+        strides = (*self.strides[:dim], self.strides[dim] * step, *self.strides[dim + 1 :])
+        return self.part(dim, start, length)._replace(strides=strides)
+
+    def divided(self, dim: int, length: int) -> Layout:
+        """The same elements with a dimension cut into parts of one length."""
+        shape, strides = list(self.shape), list(self.strides)
+        shape[dim : dim + 1] = [shape[dim] // length, length]
+        strides.insert(dim, strides[dim] * length)
         return self._replace(shape=tuple(shape), strides=tuple(strides))
 
     def reshaped(self, *shape: int) -> Layout:

@@ -6,11 +6,20 @@ from typing import Any
 
 import numpy as np
 
+from clew.compiler.native import indexing_rules
 from clew.compiler.native.calls import Calls
 from clew.compiler.native.layouts import Layout
-from clew.compiler.native.rule_table import INT64, forward, gradient, present, require
+from clew.compiler.native.rule_table import (
+    FLOATS,
+    INT64,
+    forward,
+    gradient,
+    present,
+    require,
+)
 from clew.compiler.native.rules import sum_rows
-from clew.kernels.codegen.ir import I32, I64, position, where
+from clew.compiler.native.shape_rules import fill
+from clew.kernels.codegen.ir import F32, F64, I32, I64, Expr, position, where
 from clew.kernels.codegen.ufunc import elementwise, over_rows
 from clew.kernels.numpy import reduce
 from clew.ops.index.gather_scatter import check_bounds
@@ -56,98 +65,135 @@ def _softmax_gradient(
     _along(c, softmax.SOFTMAX_BACKWARD_KERNEL, dim, grads[0], out, *outs)
 
 
-_LOSS_TYPES = [([each, I64, I64, I64], [each] * 3) for each in ("f32", "f64")]
-_LOSS_GRADIENT_TYPES = [([each, I64, I64, each, each], [each]) for each in ("f32", "f64")]
+_CLASS_TYPES = [([I64, I64, I64], [I64, each, each]) for each in (F32, F64)]
+_LOSS_TYPES = [([each, I64, each], [each]) for each in (F32, F64)]
+_LOSS_GRADIENT_TYPES = [([each, I64, each], [each]) for each in (F32, F64)]
 
 
-@over_rows("nll_loss", "(n),(),(),()->(),(),()", types=_LOSS_TYPES)
-def _NLL_LOSS_KERNEL(scores: Any, target: Any, ignored: Any, classes: Any) -> Any:
-    """The loss of a row, whether it counts, and whether its class does not exist."""
-    zero, one = scores.like(0.0), scores.like(1.0)
-    counts = where(target.eq(ignored), zero, one)
-    exists = (target >= 0) & (target < classes)
+def _classes_kernel(kind: str) -> Any:
+    one, zero = Expr("const", kind, (), 1.0), Expr("const", kind, (), 0.0)
+
+    @elementwise(f"classes_{kind}", 3, outputs=3, types=[([I64] * 3, [I64, kind, kind])])
+    def classes(target: Any, ignored: Any, count: Any) -> Any:
+        """A class that exists, whether it counts, and whether the target does not exist."""
+        exists, is_ignored = (target >= 0) & (target < count), target.eq(ignored)
+        safe = where(exists & ~is_ignored, target, target.like(0))
+        return safe, where(is_ignored, zero, one), where(exists | is_ignored, zero, one)
+
+    return classes
+
+
+_CLASSES_KERNELS = {
+    dtype: _classes_kernel(kind) for dtype, kind in zip(FLOATS, (F32, F64), strict=True)
+}
+
+
+@over_rows("nll_loss", "(n),(),()->()", types=_LOSS_TYPES)
+def _NLL_LOSS_KERNEL(scores: Any, target: Any, counts: Any) -> Any:
+    """The loss of a row; 0, whatever its scores, if it does not count."""
     loss = -where(position(I32).eq(target.convert(I32)), scores, 0.0).row_sum()
-    return where(counts.eq(0.0), zero, loss), counts, where(exists, zero, counts)
+    return where(counts.eq(0.0), scores.like(0.0), loss)
 
 
-@over_rows("nll_loss_backward", "(n),(),(),(),()->(n)", types=_LOSS_GRADIENT_TYPES)
-def _NLL_LOSS_BACKWARD_KERNEL(like: Any, target: Any, ignored: Any, g: Any, count: Any) -> Any:
-    is_class = position(I32).eq(target.convert(I32))
-    share = where(target.eq(ignored), g.like(0.0), -g / count)
-    return where(is_class, share, 0.0)
+@over_rows("nll_loss_backward", "(n),(),()->(n)", types=_LOSS_GRADIENT_TYPES)
+def _NLL_LOSS_BACKWARD_KERNEL(like: Any, target: Any, share: Any) -> Any:
+    return where(position(I32).eq(target.convert(I32)), share, 0.0)
 
 
-def _require_rows_of_classes(scores: Layout, target: Layout, weight: Any) -> None:
-    require(len(scores.shape) == 2 and target.dtype is INT64, "no rows of scores")
-    rows, classes = scores.shape
-    require(classes <= _MOST_CLASSES and rows < reduce.LONG, "many classes")
+_COUNTED_LOSS = elementwise("counted_loss", 2)(
+    lambda score, counts: where(counts.eq(0.0), score.like(0.0), -score)
+)
+# The gradient of a row's score: the loss's, the weight, the sum of weights, and whether it counts.
+_COUNTED_SHARE = elementwise("counted_share", 4)(
+    lambda g, weight, total, counts: where(counts.eq(0.0), g.like(0.0), -g / total * weight)
+)
+
+
+def _rows_of_classes(scores: Layout, target: Layout, weight: Any) -> Layout:
+    """Scores with the classes as the last dimension."""
+    require(len(scores.shape) in (2, 4) and target.dtype is INT64, "no rows of scores")
+    require(0 < target.size < reduce.LONG and scores.dtype in FLOATS, "many rows")
     require(weight is None or weight.dtype is scores.dtype, "weights of another type")
+    rows = scores.moved_last(1)
+    require(rows.shape[-1] <= _MOST_CLASSES or rows.is_contiguous, "many classes")
+    return rows
 
 
-def _losses(
-    c: Calls, scores: Layout, target: Layout, weight: Any, ignore_index: int
+def _classes(
+    c: Calls, rows: Layout, target: Layout, ignore_index: int
 ) -> tuple[Layout, Layout, Layout]:
-    """The loss of each row, how much it counts, and whether its class does not exist."""
-    rows, classes = scores.shape
-    losses, counts, wrong = (c.temporary((rows,), scores.dtype) for _ in range(3))
-    ignored, number = c.constant(ignore_index, INT64), c.constant(classes, INT64)
-    c.call(_NLL_LOSS_KERNEL, scores, target, ignored, number, losses, counts, wrong)
-    if weight is not None:
-        of_class = _weights(c, scores, target, weight)
-        c.call(np.multiply, losses, of_class, losses)
-        c.call(np.multiply, counts, of_class, counts)
-    return losses, counts, wrong
+    """The class of each row, which exists; whether it counts; whether the target does not exist."""
+    safe = c.temporary(target.shape, INT64)
+    counts, wrong = (c.temporary(target.shape, rows.dtype) for _ in range(2))
+    numbers = [c.constant(each, INT64) for each in (ignore_index, rows.shape[-1])]
+    c.call(_CLASSES_KERNELS[rows.dtype], target, *numbers, safe, counts, wrong)
+    return safe, counts, wrong
 
 
-def _weights(c: Calls, scores: Layout, target: Layout, weight: Layout) -> Layout:
-    """The weight of the class of each row."""
-    rows, classes = scores.shape
-    found, exists = (c.temporary((rows,), scores.dtype) for _ in range(2))
-    table = weight._replace(shape=scores.shape, strides=(0, *weight.strides))
-    c.call(_GATHER_KERNEL, table, target, c.constant(classes, INT64), found, exists)
+def _weights(c: Calls, weight: Layout | None, safe: Layout, counts: Layout) -> Layout:
+    """How much each row counts."""
+    if weight is None:
+        return counts
+    found = c.temporary(safe.shape, counts.dtype)
+    table = weight.reshaped(weight.size, 1)
+    indexing_rules.take_rows(c, table, safe.reshaped(safe.size), found.reshaped(found.size, 1))
+    c.call(np.multiply, found, counts, found)
     return found
 
 
-@forward("nll_loss")
+def _total(c: Calls, rows: Layout) -> Layout:
+    total = c.temporary((), rows.dtype)
+    c.call(reduce.SUM, rows.reshaped(rows.size), total)
+    return total
+
+
+@forward("nll_loss", "nll_loss2d")
 def _nll_loss(
     c: Calls, outs: list[Layout], scores: Layout, target: Layout, weight: Any, reduction: str,
     ignore_index: int,
 ) -> None:  # fmt: skip
-    _require_rows_of_classes(scores, target, weight)
-    losses, counts, wrong = _losses(c, scores, target, weight, ignore_index)
-    total = c.temporary((), scores.dtype)
-    c.call(reduce.SUM, wrong, total)
-    c.check(total, classification.safe_classes, target, scores.shape[1], ignore_index)
+    rows = _rows_of_classes(scores, target, weight)
+    safe, counts, wrong = _classes(c, rows, target, ignore_index)
+    losses = c.temporary(target.shape, rows.dtype)
+    if rows.shape[-1] <= _MOST_CLASSES:
+        c.call(_NLL_LOSS_KERNEL, rows, safe, counts, losses)
+    else:
+        index, picked = (each.reshaped(each.size, 1) for each in (safe, losses))
+        indexing_rules.along(c, "gather", rows, index, picked, 1, is_known=True)
+        c.call(_COUNTED_LOSS, losses, counts, losses)
+    c.check(_total(c, wrong), classification.safe_classes, target, rows.shape[-1], ignore_index)
+    weights = _weights(c, weight, safe, counts)
+    if weight is not None:
+        # What is ignored is 0, whatever its score.
+        c.call(np.multiply, losses, weights, losses)
     if reduction == "none":
         c.call(np.positive, losses, outs[0])
         return
-    c.call(reduce.SUM, losses, outs[0])
+    c.call(reduce.SUM, losses.reshaped(losses.size), outs[0])
     if reduction == "mean":
-        count = c.temporary((), scores.dtype)
-        c.call(reduce.SUM, counts, count)
-        c.call(np.divide, outs[0], count, outs[0])
+        c.call(np.divide, outs[0], _total(c, weights), outs[0])
 
 
-@gradient("nll_loss")
+@gradient("nll_loss", "nll_loss2d")
 def _nll_loss_gradient(
     c: Calls, outs: list[Layout | None], grads: list[Layout], scores: Layout, target: Layout,
     weight: Any, reduction: str, ignore_index: int,
 ) -> None:  # fmt: skip
-    _require_rows_of_classes(scores, target, weight)
+    rows = _rows_of_classes(scores, target, weight)
     out, *others = outs
     require(out is not None and not any(others), "other gradients")
     assert out is not None
-    dtype, ignored = scores.dtype, c.constant(ignore_index, INT64)
-    count, g = c.constant(1.0, dtype), grads[0]
-    if reduction == "mean":
-        _, counts, _ = _losses(c, scores, target, weight, ignore_index)
-        count = c.temporary((), dtype)
-        c.call(reduce.SUM, counts, count)
-    if weight is not None:
-        share = _weights(c, scores, target, weight)
-        c.call(np.multiply, share, g, share)
-        g = share
-    c.call(_NLL_LOSS_BACKWARD_KERNEL, scores, target, ignored, g, count, out)
+    safe, counts, _ = _classes(c, rows, target, ignore_index)
+    weights = _weights(c, weight, safe, counts)
+    total = _total(c, weights) if reduction == "mean" else c.constant(1.0, rows.dtype)
+    share = c.temporary(target.shape, rows.dtype)
+    c.call(_COUNTED_SHARE, grads[0], weights, total, counts, share)
+    if rows.shape[-1] <= _MOST_CLASSES:
+        c.call(_NLL_LOSS_BACKWARD_KERNEL, rows, safe, share, out.moved_last(1))
+        return
+    fill(c, out)
+    index, values = (each.reshaped(each.size, 1) for each in (safe, share))
+    indexing_rules.along(c, "scatter", out, index, values, 1, is_known=True)
 
 
 # -- one element of each row ---------------------------------------------------------------------
@@ -172,17 +218,19 @@ def _GATHER_BACKWARD_KERNEL(like: Any, index: Any, g: Any) -> Any:
     return where(position(I32).eq(index.convert(I32)), g, 0.0)
 
 
-def _one_of_each_row(x: Layout, index: Layout, dim: int) -> int:
-    require(len(x.shape) == 2 and dim in (1, -1), "another dimension")
+def _is_one_of_each_row(x: Layout, index: Layout, dim: int) -> bool:
+    if len(x.shape) != 2 or dim not in (1, -1) or index.dtype is not INT64:
+        return False
     rows, count = x.shape
-    require(index.shape == (rows, 1) and index.dtype is INT64, "several of a row")
-    require(count <= _MOST_CLASSES and rows < reduce.LONG, "long rows")
-    return rows
+    return index.shape == (rows, 1) and count <= _MOST_CLASSES and rows < reduce.LONG
 
 
 @forward("gather")
 def _gather(c: Calls, outs: list[Layout], x: Layout, index: Layout, dim: int) -> None:
-    rows, count = _one_of_each_row(x, index, dim), x.shape[1]
+    if not _is_one_of_each_row(x, index, dim):
+        indexing_rules.gather(c, x, index, dim, outs[0])
+        return
+    rows, count = x.shape
     wrong, total = c.temporary((rows,), x.dtype), c.temporary((), x.dtype)
     places, out = (each._replace(shape=(rows,), strides=each.strides[:1])
                    for each in (index, outs[0]))  # fmt: skip
@@ -198,7 +246,10 @@ def _gather_gradient(
     out, *others = outs
     require(out is not None and not any(others), "other gradients")
     assert out is not None
-    rows = _one_of_each_row(x, index, dim)
+    if not _is_one_of_each_row(x, index, dim):
+        indexing_rules.add_gathered(c, out, index, grads[0], dim)
+        return
+    rows = x.shape[0]
     places, g = (each._replace(shape=(rows,), strides=each.strides[:1])
                  for each in (index, grads[0]))  # fmt: skip
     c.call(_GATHER_BACKWARD_KERNEL, x, places, g, out)
@@ -216,7 +267,9 @@ def _pair(c: Calls, kernel: Any, x: Layout, y: Layout, *numbers: float) -> Layou
 
 
 def _reduce_losses(c: Calls, losses: Layout, reduction: str, out: Layout) -> None:
-    require(reduction in ("mean", "sum"), "no reduction")
+    if reduction == "none":
+        c.call(np.positive, losses, out)
+        return
     sum_rows(c, losses.reshaped(losses.size), out)
     if reduction == "mean":
         c.call(np.divide, out, c.constant(losses.size, out.dtype), out)
@@ -249,7 +302,7 @@ def _binary_cross_entropy_gradient(
     c: Calls, outs: list[Layout | None], grads: list[Layout], x: Layout, target: Layout,
     weight: Any, reduction: str,
 ) -> None:  # fmt: skip
-    require(weight is None and reduction in ("mean", "sum"), "weights, or no reduction")
+    require(weight is None, "weights")
     out, *others = outs
     require(out is not None and not any(others), "other gradients")
     assert out is not None
@@ -278,7 +331,6 @@ def _binary_cross_entropy_of_logits_gradient(
     weight: Any, pos_weight: Any, reduction: str,
 ) -> None:  # fmt: skip
     require(weight is None and pos_weight is None, "weights")
-    require(reduction in ("mean", "sum"), "no reduction")
     out, *others = outs
     require(out is not None and not any(others), "other gradients")
     assert out is not None
@@ -286,6 +338,28 @@ def _binary_cross_entropy_of_logits_gradient(
     c.call(_BCE_SLOPE_OF_LOGITS, x, target, grads[0], out)
     if reduction == "mean":
         c.call(np.divide, out, c.constant(x.size, out.dtype), out)
+
+
+@forward("huber_loss")
+def _huber(
+    c: Calls, outs: list[Layout], x: Layout, y: Layout, reduction: str, delta: float,
+    dtype: Any = None,
+) -> None:  # fmt: skip
+    require(dtype is None or dtype is outs[0].dtype, "another type")
+    losses = _pair(c, kernels.SMOOTH, x, y, delta, 0.5, delta)
+    _reduce_losses(c, losses, reduction, outs[0])
+
+
+@gradient("huber_loss")
+def _huber_gradient(
+    c: Calls, outs: list[Layout | None], grads: list[Layout], x: Layout, y: Layout,
+    reduction: str, delta: float,
+) -> None:  # fmt: skip
+    out, other = outs
+    require(out is not None and other is None, "other gradients")
+    assert out is not None
+    slopes = _pair(c, kernels.SMOOTH_SLOPE, x, y, 1.0, delta)
+    _spread(c, slopes, grads[0], reduction, out)
 
 
 @forward("smooth_l1_loss")

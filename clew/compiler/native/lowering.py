@@ -14,13 +14,25 @@ from clew.compiler.graph import (
     BACKWARD,
     CALL,
     COMPUTE,
+    DRAW,
     FUSED,
     STORE,
     WRITE,
     Instruction,
     Value,
 )
-from clew.compiler.native import channel_rules, image_rules, layer_rules, loss_rules, rules
+from clew.compiler.native import (
+    channel_rules,
+    image_rules,
+    indexing_rules,
+    layer_rules,
+    loss_rules,
+    random_rules,
+    recurrent_rules,
+    reduction_rules,
+    rules,
+    shape_rules,
+)
 from clew.compiler.native.calls import Calls
 from clew.compiler.native.layouts import Declined, Layout, Roots, row_major
 from clew.compiler.native.rule_table import DRAWS, FORWARD, GRADIENT, WRITE_RULES, present, require
@@ -30,7 +42,10 @@ from clew.core.tensor import Tensor
 from clew.kernels.runtime import jit
 
 # The modules whose rules are in the tables.
-RULES = (rules, loss_rules, layer_rules, image_rules, channel_rules)
+RULES = (
+    rules, shape_rules, indexing_rules, loss_rules, layer_rules, image_rules, channel_rules,
+    random_rules, recurrent_rules, reduction_rules,
+)  # fmt: skip
 
 
 def lowered(instruction: Instruction, roots: Roots) -> Calls:
@@ -38,7 +53,9 @@ def lowered(instruction: Instruction, roots: Roots) -> Calls:
     c, kind, layout_of = Calls(), instruction.kind, roots.layout
     name, detail = instruction.name, instruction.detail
     outs = [None if out is None else layout_of(out) for out in instruction.outputs]
-    if instruction.is_random:
+    if kind == DRAW:
+        random_rules.draw(c, outs, detail)
+    elif instruction.is_random:
         require(name in DRAWS, "random numbers")
         DRAWS[name](c, outs, *_operands(instruction.inputs, roots), **instruction.params)
     elif kind == FUSED:

@@ -10,6 +10,8 @@ import numpy as np
 from clew.compiler.native.calls import Calls
 from clew.compiler.native.layouts import Layout
 from clew.compiler.native.rule_table import FLOATS, INT64, forward, require
+from clew.kernels.codegen.ir import BOOL, F32, F64, I64, Expr, where
+from clew.kernels.codegen.ufunc import Elementwise, elementwise
 from clew.kernels.compiled import copies, threaded_ufuncs
 from clew.kernels.gemm import products, small_products
 from clew.kernels.numpy import reduce
@@ -53,6 +55,7 @@ def _mv(c: Calls, outs: list[Layout], a: Layout, b: Layout) -> None:
 
 @forward("bmm")
 def _bmm(c: Calls, outs: list[Layout], a: Layout, b: Layout) -> None:
+    require(a.shape[-1] > 1, "columns and rows")
     batch_product(c, a, b, outs[0])
 
 
@@ -60,7 +63,7 @@ def batch_product(c: Calls, a: Layout, b: Layout, out: Layout) -> None:
     """The products of corresponding matrices."""
     require(len(a.shape) == len(b.shape), "other dimensions")
     *batch, m, k = a.shape
-    require(a.dtype in FLOATS and a.dtype is b.dtype and k > 1, "no matrices of floats")
+    require(a.dtype in FLOATS and a.dtype is b.dtype, "no matrices of floats")
     n = b.shape[-1]
     if m * n * k < small_products.LIMIT:
         c.call(small_products.SMALL_PRODUCT, a, b, out)
@@ -98,6 +101,32 @@ def _clone(c: Calls, outs: list[Layout], source: Layout, memory_format: Any = No
     copy(c, outs, source)
 
 
+def _to_float(kind: str) -> Elementwise:
+    one, zero = Expr("const", kind, (), 1.0), Expr("const", kind, (), 0.0)
+    sources = [each for each in (F32, F64, I64, BOOL) if each != kind]
+
+    @elementwise(f"to_{kind}", 1, types=[([each], [kind]) for each in sources])
+    def convert(x: Any) -> Any:
+        return where(x, one, zero) if x.dtype == BOOL else x.convert(kind)
+
+    return convert
+
+
+_TO_FLOAT = {dtype: _to_float(kind) for dtype, kind in zip(FLOATS, (F32, F64), strict=True)}
+
+
+@forward("_to_copy")
+def _to_copy(
+    c: Calls, outs: list[Layout], source: Layout, dtype: Any, memory_format: Any = None
+) -> None:
+    (out,) = outs
+    if source.dtype is out.dtype:
+        copy(c, outs, source)
+        return
+    require(out.dtype in FLOATS, "no floats")
+    c.call(_TO_FLOAT[out.dtype], source, out)
+
+
 def copy(c: Calls, outs: list[Layout], source: Layout) -> None:
     (out,) = outs
     require(source.dtype.kind in "fi" and source.dtype is out.dtype, "no numbers of one type")
@@ -108,6 +137,15 @@ def copy(c: Calls, outs: list[Layout], source: Layout) -> None:
     same = source.strides == out.strides and source.dtype in FLOATS
     require(same or jit.threads() == 1, "a copy for all threads")
     c.call(copies.MOVE if same else np.positive, source, out)
+
+
+def in_order(c: Calls, x: Layout) -> Layout:
+    """An operand row by row in memory: a copy, if it is not."""
+    if x.is_contiguous:
+        return x
+    made = c.temporary(x.shape, x.dtype)
+    copy(c, [made], x)
+    return made
 
 
 def add_to(c: Calls, total: Layout, x: Layout) -> None:
@@ -154,9 +192,17 @@ for _name in _COMPARISONS:
 def _sum_dim(
     c: Calls, outs: list[Layout], x: Layout, dims: tuple[int, ...], keepdim: bool, dtype: Any
 ) -> None:
-    (out,) = outs
+    sum_over(c, x, dims, outs[0], keepdim)
+
+
+def sum_over(
+    c: Calls, x: Layout, dims: tuple[int, ...], out: Layout, keepdim: bool = False
+) -> None:
+    """The sum over some dimensions."""
     dims = tuple(sorted(dim % len(x.shape) for dim in dims))
-    require(dims == tuple(range(dims[0], dims[-1] + 1)), "dimensions that are not neighbours")
+    if dims != tuple(range(dims[0], dims[-1] + 1)):
+        _sum_apart(c, x, dims, out.without_each(dims) if keepdim else out)
+        return
     if x.size <= reduce.LARGE and not x.is_contiguous:
         fold(c, x, dims, out, keepdim)
         return
@@ -165,14 +211,32 @@ def _sum_dim(
                             (x.shape[:first], x.shape[first:last], x.shape[last:]))  # fmt: skip
     if inner == 1:
         sum_rows(c, x.reshaped(outer, middle), out.reshaped(outer))
+    elif x.size <= reduce.FEW:
+        c.call(reduce.SUM_FEW_COLUMNS, x.reshaped(outer, middle, inner), out.reshaped(outer, inner))
     else:
-        require(middle < 2 * reduce.ROWS, "many rows")
-        kernel = reduce.SUM_FEW_COLUMNS if x.size <= reduce.FEW else reduce.SUM_COLUMNS
-        c.call(kernel, x.reshaped(outer, middle, inner), out.reshaped(outer, inner))
+        sum_columns(c, x.reshaped(outer, middle, inner), out.reshaped(outer, inner))
 
 
-def fold(c: Calls, x: Layout, dims: tuple[int, ...], out: Layout, keepdim: bool = False) -> None:
-    """A sum as NumPy computes it, for few elements."""
+def _sum_apart(c: Calls, x: Layout, dims: tuple[int, ...], out: Layout) -> None:
+    """The sum over dimensions that are not neighbours: along the last ones first."""
+    first = len(dims) - 1
+    while dims[first - 1] == dims[first] - 1:
+        first -= 1
+    others, last = dims[:first], dims[first:]
+    kept = [length for dim, length in enumerate(x.shape) if dim not in last]
+    parts = c.temporary(tuple(kept), out.dtype)
+    sum_over(c, x, last, parts)
+    if x.size <= reduce.FEW and others == tuple(range(len(others))):
+        fold(c, parts, others, out)
+    else:
+        sum_over(c, parts, others, out)
+
+
+def fold(
+    c: Calls, x: Layout, dims: tuple[int, ...], out: Layout, keepdim: bool = False,
+    ufunc: np.ufunc = np.add,
+) -> None:  # fmt: skip
+    """A reduction as NumPy computes it, for few elements, from 0 on."""
     kept = iter(range(len(out.shape)))
     strides = [0] * len(x.shape)
     for dim in range(len(x.shape)):
@@ -182,7 +246,24 @@ def fold(c: Calls, x: Layout, dims: tuple[int, ...], out: Layout, keepdim: bool 
             next(kept)
     total = out._replace(shape=x.shape, strides=tuple(strides))
     c.call(np.positive, c.constant(0.0, out.dtype), out)
-    c.call(np.add, total, x, total)
+    c.call(ufunc, total, x, total)
+
+
+def sum_columns(c: Calls, x: Layout, out: Layout) -> None:
+    """The sums of matrices over their rows, in chunks if there are many."""
+    *outer, rows, columns = x.shape
+    if rows < 2 * reduce.ROWS:
+        c.call(reduce.SUM_COLUMNS, x, out)
+        return
+    count, rest = divmod(rows, reduce.ROWS)
+    dim = len(outer)
+    parts = c.temporary((*outer, count + (rest > 0), columns), out.dtype)
+    chunks = x.part(dim, 0, rows - rest).divided(dim, reduce.ROWS)
+    c.call(reduce.SUM_COLUMNS, chunks, parts.part(dim, 0, count))
+    if rest:
+        last = parts.part(dim, count, 1)
+        c.call(reduce.SUM_COLUMNS, x.part(dim, rows - rest, rest), last.without(dim))
+    sum_columns(c, parts, out)
 
 
 def sum_rows(c: Calls, x: Layout, out: Layout) -> None:
@@ -226,16 +307,3 @@ def _mean(c: Calls, outs: list[Layout], x: Layout, dtype: Any) -> None:
     (out,) = outs
     sum_rows(c, x.reshaped(x.size), out)
     c.call(np.divide, out, c.constant(x.size, out.dtype), out)
-
-
-@forward("linalg_vector_norm")
-def _vector_norm(
-    c: Calls, outs: list[Layout], x: Layout, ord: float, dims: tuple[int, ...], keepdim: bool,
-    dtype: Any,
-) -> None:  # fmt: skip
-    (out,) = outs
-    require(x.dtype in FLOATS and x.dtype is out.dtype, "no floats")
-    require(ord == 2 and len(dims) == len(x.shape) and x.size > 1, "not the norm of all elements")
-    flat = x.reshaped(x.size)
-    c.call(np.vecdot, flat, flat, out.reshaped())
-    c.call(np.sqrt, out, out)

@@ -247,14 +247,18 @@ class Segment:
         self.commands = CommandList(commands)
 
     def _plan_arena(self, places: dict[Any, Pointer], arena: int) -> int:
-        """Give all other memory a place in the arena; its size."""
+        """Give all other memory a place: in that of a result that is not written to yet, or in the
+        arena; its size."""
         first: dict[Any, int] = {}
         last: dict[Any, int] = {}
+        begun: dict[Any, int] = {}
         pending: list[Any] = []
         apart = {wrong.root for wrong, _, _ in self.checks}
         for index, each in enumerate(self.calls):
             for operand in each.operands:
                 root = operand.root
+                if root in places:
+                    begun.setdefault(root, index)
                 if root in places or root in apart or isinstance(root, Constant | Provided):
                     continue
                 first.setdefault(root, index)
@@ -264,26 +268,41 @@ class Segment:
             if each.name == "wait":
                 last.update(dict.fromkeys(pending, index))
                 pending.clear()
-        return _packed(first, last, places, arena)
+        # Those that are free for longer are left to others as long as possible.
+        outputs = sorted(self.outputs, key=lambda out: begun.get(out, 0))
+        blocks = [_Block(places[out].operand, out.nbytes, begun.get(out, 0)) for out in outputs]
+        blocks.append(_Block(arena))
+        for root in sorted(first, key=lambda each: -_nbytes(each)):
+            places[root] = next(
+                pointer for block in blocks
+                if (pointer := block.place(root, first[root], last[root])) is not None
+            )  # fmt: skip
+        return blocks[-1].used
 
 
-def _packed(
-    first: dict[Any, int], last: dict[Any, int], places: dict[Any, Pointer], arena: int
-) -> int:
-    """First fit: each block at the lowest address that is free all the while."""
-    placed: list[tuple[int, int, int, int]] = []
-    size = 0
-    for root in sorted(first, key=lambda each: -_nbytes(each)):
-        begin, end, nbytes = first[root], last[root], _nbytes(root)
-        offset = 0
-        for low, high, since, until in placed:
+class _Block:
+    """Memory in which others find a place: until a call that needs it, up to a size."""
+
+    def __init__(self, operand: int, size: int | None = None, until: int | None = None) -> None:
+        self.operand, self.size, self.until = operand, size, until
+        self.used = 0
+        # What lies here: from one byte to another, from one call to another.
+        self.placed: list[tuple[int, int, int, int]] = []
+
+    def place(self, root: Any, begin: int, end: int) -> Pointer | None:
+        """First fit: the lowest address that is free all the while; None if there is none."""
+        if self.until is not None and end >= self.until:
+            return None
+        offset, nbytes = 0, _nbytes(root)
+        for low, high, since, until in self.placed:
             if since <= end and begin <= until and offset < high and low < offset + nbytes:
                 offset = high
-        placed.append((offset, offset + nbytes, begin, end))
-        placed.sort()
-        places[root] = Pointer(arena, offset)
-        size = max(size, offset + nbytes)
-    return size
+        if self.size is not None and offset + nbytes > self.size:
+            return None
+        self.placed.append((offset, offset + nbytes, begin, end))
+        self.placed.sort()
+        self.used = max(self.used, offset + nbytes)
+        return Pointer(self.operand, offset)
 
 
 def _nbytes(root: Any) -> int:

@@ -1,4 +1,4 @@
-"""Single compiled kernels: attention, LSTM, multi-tensor apply, transpose, gather and scatter."""
+"""Single compiled kernels: attention, recurrent layers, multi-tensor apply, gather and scatter."""
 
 from typing import TYPE_CHECKING
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
         gather_scatter,
         grid_sampling,
         introsort,
-        lstm,
         lu,
         merging,
         mersenne_twister,
         pair_distances,
+        recurrent,
         sparse_products,
         transpose,
         triangular,
@@ -30,11 +30,11 @@ __all__ = [
     "gather_scatter",
     "grid_sampling",
     "introsort",
-    "lstm",
     "lu",
     "merging",
     "mersenne_twister",
     "pair_distances",
+    "recurrent",
     "sparse_products",
     "transpose",
     "triangular",

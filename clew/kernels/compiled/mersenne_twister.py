@@ -21,6 +21,7 @@ from clew.kernels.codegen.contexts import ContextCall, compiled
 from clew.kernels.codegen.emitter import Emitter, literal
 from clew.kernels.codegen.ir import F64, Program
 from clew.kernels.codegen.loops import ElementwiseLoop, end_module, run_tasks
+from clew.kernels.codegen.ufunc import Elementwise
 from clew.kernels.compiled import c_library
 from clew.kernels.compiled.foreach import DATA_OFFSET
 from clew.kernels.compiled.rejection_samplers import ARRAYS, sampler_module
@@ -110,18 +111,18 @@ def words_module() -> str:
     return c.e.text()
 
 
-def pairs_module() -> str:
-    """The LLVM module of `pairs`, which takes a context: the state, and where words go."""
+def draws_module() -> str:
+    """The LLVM module of `draws`, which takes a context: the state, and where words go."""
     c = _WordBuilder(Emitter(), "float")
-    for write in (_regenerate, _draw, _exchange, _pairs):
+    for write in (_regenerate, _draw, _exchange, _draws):
         write(c)
     end_module(c.e)
     return c.e.text()
 
 
-def pairs(count: int) -> ContextCall:
-    """The call that draws words of 64 bits, each from two words, the high half first."""
-    return ContextCall(compiled("random pairs", pairs_module, "pairs"), (), (count, 0))
+def draws(count: int, in_pairs: bool) -> ContextCall:
+    """The call that draws words; or words of 64 bits, each from two words, the high half first."""
+    return ContextCall(compiled("random draws", draws_module, "draws"), (), (count, in_pairs))
 
 
 def normals_module(formula: Program) -> str:
@@ -130,7 +131,7 @@ def normals_module(formula: Program) -> str:
     c = _WordBuilder(Emitter(), "float")
     _normals(c, formula)
     _start_normals(c)
-    end_module(c.e)
+    end_module(c.e, "normals_in_context")
     return c.e.text()
 
 
@@ -158,14 +159,14 @@ def _words(c: _WordBuilder) -> None:
         c.e.line(f"call void @draw(ptr {state}, ptr {out}, i64 %n)")
 
 
-def _pairs(c: _WordBuilder) -> None:
-    """`pairs(context, n)`: n words of 64 bits."""
-    with c.function("void @pairs(ptr %context, i64 %n, i64 %unused)"):
+def _draws(c: _WordBuilder) -> None:
+    """`draws(context, n, in_pairs)`: n words, or n words of 64 bits."""
+    with c.function("void @draws(ptr %context, i64 %n, i64 %in_pairs)"):
         given = c.load_context("*state", "*out")
-        c.e.line(
-            f"call void @draw(ptr {given['state']}, ptr {given['out']}, i64 {c.mul('%n', '2')})"
-        )
-        c.e.line(f"call void @exchange(ptr {given['out']}, i64 %n)")
+        count = c.e.value("shl i64 %n, %in_pairs")
+        c.e.line(f"call void @draw(ptr {given['state']}, ptr {given['out']}, i64 {count})")
+        with c.if_then(c.icmp("ne", "%in_pairs", "0")):
+            c.e.line(f"call void @exchange(ptr {given['out']}, i64 %n)")
 
 
 def _draw(c: _WordBuilder) -> None:
@@ -298,6 +299,17 @@ def _start_normals(c: _WordBuilder) -> None:
         words, out = c.elements("words_array", "out_array")
         c.store_context(context, NORMALS, {"words": words, "out": out, "mean": mean, "std": std})
         run_tasks(c.e, context, "%rows", str(ROWS))
+
+
+@functools.cache
+def _normals_in_context(kernel: Elementwise) -> Any:
+    program = kernel.program(0)
+    return compiled(f"normals\n{program}", lambda: normals_module(program), "normals_in_context")
+
+
+def normals(kernel: Elementwise, rows: int) -> ContextCall:
+    """The call that turns rows of words into rows of normals: words, results, mean, deviation."""
+    return ContextCall(_normals_in_context(kernel), (), (rows, ROWS))
 
 
 class Twister:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from clew.kernels.codegen.builder import IRBuilder
-from clew.kernels.codegen.contexts import TYPES
+from clew.kernels.codegen.contexts import TYPES, ContextCall
 from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.loops import end_module
 from clew.kernels.gemm import gemm_panels
@@ -24,7 +25,6 @@ from clew.kernels.gemm.gemm import (
 from clew.kernels.gemm.microkernels import Tiling
 from clew.kernels.runtime import jit
 from clew.kernels.runtime.cpu import vector_bytes
-from clew.kernels.runtime.numpy_capi import address_of
 from clew.kernels.runtime.optimization_levels import O0
 
 # c = a b, or c = c + a b if `accumulate`; strides in bytes.
@@ -34,6 +34,9 @@ MULTIPLY_PARAMETERS = (
 )
 # The address of a matrix, and its strides between rows and between columns, in bytes.
 Matrix = tuple[str, str, str]
+Shape = tuple[int, ...]
+# The context of `pack`.
+_PACK = ("*b", "*shared_b", "b_k_stride", "b_col_stride", "k", "n")
 
 
 def module(llvm: str) -> str:
@@ -91,12 +94,11 @@ def _multiply(c: IRBuilder, tiling: Tiling) -> None:
 
 def _pack(c: IRBuilder, tiling: Tiling) -> None:
     """`pack`: a whole matrix into panels, with one block of k."""
-    given = "ptr %b, i64 %b_k_stride, i64 %b_col_stride, i64 %k, i64 %n, ptr %shared_b"
-    with c.function(f"void @pack({given})"):
+    with c.function("void @pack(ptr %context)"):
+        f = c.load_context(*_PACK)
         context = gemm_panels.allocate_context(c, FIELDS)
-        names = _names(given)
-        c.store_context(context, FIELDS, {**{name: f"%{name}" for name in names}, "kc": "%k"})
-        panels = c.ceil_div("%n", str(tiling.columns))
+        c.store_context(context, FIELDS, {**f, "kc": f["k"]})
+        panels = c.ceil_div(f["n"], str(tiling.columns))
         c.e.declare("void @clew_parallel_for(ptr, ptr, i64, i64)")
         c.e.declare(f"void {_symbol('pack_all', c.llvm)}(ptr, i64, i64)")
         given = f"ptr {_symbol('pack_all', c.llvm)}, ptr {context}, i64 {panels}, i64 2"
@@ -133,14 +135,18 @@ def call_multiply(
     e.line(f"call void @clew_multiply_{llvm}({', '.join(given)})")
 
 
-def pack(matrix: np.ndarray, panels: np.ndarray) -> bool:
-    """Pack a matrix into panels (panel, row, column) if they are as wide as tiles; else False."""
-    llvm = TYPES.get(matrix.dtype)
-    if llvm is None or panels.shape[2] != Tiling(vector_bytes(), llvm).columns:
-        return False
-    function = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 6)(_functions(llvm)["pack"])
-    function(address_of(matrix), *matrix.strides, *matrix.shape, address_of(panels))
-    return True
+def packing(dtype: np.dtype, shape: Shape, strides: Shape, width: int) -> ContextCall | None:
+    """The call that packs a matrix into panels (panel, row, column) of so many columns; None if
+    tiles have another number of them."""
+    llvm = TYPES.get(dtype)
+    if llvm is None or width != Tiling(vector_bytes(), llvm).columns:
+        return None
+    return ContextCall(_pack_function(llvm), (*strides, *shape), ())
+
+
+@functools.cache
+def _pack_function(llvm: str) -> Any:
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_functions(llvm)["pack"])
 
 
 def provide_multiply(llvm: str) -> None:

@@ -191,10 +191,16 @@ def batch_product(a: Array, b: Array, out: Array | None = None) -> Array:
     return np.matmul(_for_blas(a), _for_blas(b), out)
 
 
+def uses_batch_affine(rows: int, right: int) -> bool:
+    """Whether one kernel adds the biases, too; `right` is how many elements the right factors
+    have."""
+    return _HAS_WORKERS and rows * right >= _MIN_WORK
+
+
 def batch_affine(a: Array, b: Array, bias: Array | None) -> Array:
     """a @ b + bias for batches of floats, with a bias for each matrix, or none."""
     kernel = AFFINE.specialize(a) if bias is not None and a.dtype is b.dtype else None
-    if bias is None or kernel is None or not _HAS_WORKERS or a.shape[-2] * b.size < _MIN_WORK:
+    if bias is None or kernel is None or not uses_batch_affine(a.shape[-2], b.size):
         product = batch_product(a, b)
         return product if bias is None else product + bias[..., None, :]
     result: Array = kernel(a, b, bias)
@@ -214,6 +220,27 @@ def _for_blas(array: Array) -> Array:
     return np.ascontiguousarray(array)
 
 
+def packed(matrix: Array, groups: int = 1) -> Array:
+    """Groups of columns in panels, each of which has the rows of so many columns: (panel, row,
+    column). Where the columns of a group are no multiple, those that the last panel lacks are
+    undefined."""
+    rows, columns = matrix.shape
+    size = columns // groups
+    whole, rest = divmod(size, PANEL)
+    panels = np.empty((groups * (whole + (rest > 0)), rows, PANEL), matrix.dtype)
+    call = gemm.inline_gemm.packing(matrix.dtype, matrix.shape, matrix.strides, PANEL)
+    if call is not None and not rest:
+        call(matrix, panels)
+        return panels
+    # Row-major or column-major, without a temporary array.
+    source = matrix.T.reshape(groups, size, rows)
+    target = panels.reshape(groups, -1, rows, PANEL).swapaxes(2, 3)
+    target[:, :whole] = source[:, : size - rest].reshape(groups, whole, PANEL, rows)
+    if rest:
+        target[:, whole, :rest] = source[:, size - rest :]
+    return panels
+
+
 class Panels:
     """The right factor of many products, packed into panels if that pays."""
 
@@ -222,10 +249,7 @@ class Panels:
         self.matrix = matrix
         self.panels: Array | None = None
         if columns % PANEL == 0 and rows * columns >= _MIN_WORK // _VERY_NARROW:
-            self.panels = panels = np.empty((columns // PANEL, rows, PANEL), matrix.dtype)
-            if not gemm.inline_gemm.pack(matrix, panels):
-                # Row-major or column-major, without a temporary array.
-                panels.swapaxes(0, 1)[...] = matrix.T.reshape(-1, PANEL, rows).transpose(2, 0, 1)
+            self.panels = packed(matrix)
 
     def times(self, rows: Array, out: Array) -> Array:
         """rows @ matrix, into `out`."""

@@ -24,7 +24,7 @@ _LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440e-4
 _QUARTER_PI = [0.78515625, 2.4187564849853515625e-4, 3.77489497744594108e-8]
 
 
-def _uniform(word: Any) -> Any:
+def uniform_of(word: Any) -> Any:
     """24 bits of a word as a number from [0, 1)."""
     return (word & (2**24 - 1)).convert(F32) * 2.0**-24
 
@@ -75,6 +75,6 @@ def _sine_and_cosine(theta: Any) -> tuple[Any, Any]:
     types=[([I32, I32, F32, F32], [F32, F32])],
 )  # fmt: skip
 def BOX_MULLER(word: Any, angle: Any, mean: Any, std: Any) -> Any:
-    radius = (_log(1.0 - _uniform(word)) * -2.0).sqrt()
-    sine, cosine = _sine_and_cosine(_uniform(angle) * (2.0 * math.pi))
+    radius = (_log(1.0 - uniform_of(word)) * -2.0).sqrt()
+    sine, cosine = _sine_and_cosine(uniform_of(angle) * (2.0 * math.pi))
     return (radius * cosine).fma(std, mean), (radius * sine).fma(std, mean)

@@ -20,7 +20,7 @@ import numpy as np
 
 from clew.kernels import compiled
 from clew.kernels.codegen.ufunc import elementwise
-from clew.kernels.gemm.products import Panels, batch_affine, batch_product
+from clew.kernels.gemm.products import Panels, batch_affine, batch_product, packed
 from clew.kernels.numpy.arrays import Array
 
 Spans = list[tuple[int, int]]
@@ -66,7 +66,7 @@ def _summed(b_ih: Array | None, b_hh: Array | None) -> Array | None:
 
 
 @elementwise("lstm_step", 9, outputs=6, cost=16)
-def _LSTM_KERNEL(
+def LSTM_KERNEL(
     xi: Any, xf: Any, xg: Any, xo: Any, hi: Any, hf: Any, hg: Any, ho: Any, before: Any
 ) -> Any:
     """The gates, the cell and the hidden state."""
@@ -77,13 +77,13 @@ def _LSTM_KERNEL(
 
 
 @elementwise("lstm_state", 9, outputs=2, cost=16)
-def _LSTM_STATE_KERNEL(*given: Any) -> Any:
+def LSTM_STATE_KERNEL(*given: Any) -> Any:
     """The cell and the hidden state alone."""
-    return _LSTM_KERNEL.function(*given)[-2:]
+    return LSTM_KERNEL.function(*given)[-2:]
 
 
 @elementwise("lstm_step_backward", 8, outputs=5, cost=4)
-def _LSTM_BACKWARD_KERNEL(
+def LSTM_BACKWARD_KERNEL(
     i: Any, f: Any, g: Any, o: Any, cell: Any, before: Any, dh: Any, dc: Any
 ) -> Any:
     """The gradients of the gates' arguments, and of the cell before."""
@@ -118,24 +118,23 @@ def lstm_forward(
         x, w_ih.reshape(4, size, -1).swapaxes(1, 2),
         None if bias is None else bias.reshape(4, size),
     )  # fmt: skip
-    weight = Panels(w_hh.T)
     out = np.empty((len(x), h0.shape[1]), x.dtype)
-    if w_hr is None and _is_compiled(weight, steps, batch, size):
+    if w_hr is None and have_equal_lengths(steps, batch):
         h, c = np.ascontiguousarray(h0), c0.copy(order="C")
         cells = np.empty((len(x), size), x.dtype) if keeps else c
-        sizes = batch, size, len(steps), steps[0][0], _step_stride(steps)
-        compiled.lstm.run(
-            "forward",
-            _LSTM_KERNEL if keeps else _LSTM_STATE_KERNEL,
-            (gates, gates.strides[0], weight.panels, h, c, out, cells, *sizes),
-        )
+        call = compiled.recurrent.calling(
+            "lstm forward", LSTM_KERNEL if keeps else LSTM_STATE_KERNEL, x.dtype,
+            call_sizes(gates.strides[0], size, steps),
+        )  # fmt: skip
+        call(gates, packed(w_hh.T, 4), h, c, out, cells)
         last = slice(*steps[-1])
         return out, out[last].copy(), cells[last].copy() if keeps else c, gates, cells
+    weight = Panels(w_hh.T)
     cells = np.empty((len(x), size), x.dtype)
     h, c = h0.copy(), c0.copy()
     products = np.empty((4, batch, size), x.dtype)
     full = np.empty((batch, size), x.dtype)
-    kernel: Any = _LSTM_KERNEL.specialize(gates)
+    kernel: Any = LSTM_KERNEL.specialize(gates)
     # Then a state is the last step's result, where it is.
     equal_lengths = have_equal_lengths(steps, batch)
     by_step = [_by_step(each, steps) for each in (*gates, cells, out)]
@@ -153,17 +152,16 @@ def lstm_forward(
     return (out, h.copy(), c.copy(), gates, cells) if equal_lengths else (out, h, c, gates, cells)
 
 
-def _is_compiled(weight: Panels, steps: Spans, batch: int, size: int) -> bool:
-    """Whether the compiled kernel can run: equal lengths, and a multiple of its block size."""
-    return (
-        weight.panels is not None
-        and size % compiled.lstm.BLOCK == 0
-        and have_equal_lengths(steps, batch)
-    )
+def call_sizes(gate_next: int, size: int, steps: Spans, backward: bool = False) -> tuple[int, ...]:
+    """The sizes of a call of all time steps: gates are so many bytes apart."""
+    order = steps[::-1] if backward else steps
+    begin, end = order[0]
+    by = order[1][0] - begin if len(steps) > 1 else 0
+    return gate_next, end - begin, size, len(steps), begin, by
 
 
-def _step_stride(steps: Spans) -> int:
-    return steps[1][0] - steps[0][0] if len(steps) > 1 else 0
+def _contiguous(array: Array | None) -> Array | None:
+    return None if array is None else np.ascontiguousarray(array)
 
 
 def _gate_by_gate(rows: Array, gates: int = 4) -> Array:
@@ -187,22 +185,19 @@ def lstm_backward(
     batch, size = c0.shape
     grad_gates = np.empty((len(cells), 4 * size), gates.dtype)
     grad_hr = None if w_hr is None else np.zeros_like(w_hr)
-    weight = Panels(w_hh)
-    if w_hr is None and _is_compiled(weight, steps, batch, size):
-        sizes = batch, size, len(steps), steps[-1][0], -_step_stride(steps)
-        start, arriving = np.ascontiguousarray(c0), grad_out
-        if grad_out is not None:
-            arriving = np.ascontiguousarray(grad_out)
-        compiled.lstm.run(
-            "backward", _LSTM_BACKWARD_KERNEL,
-            (gates, gates.strides[0], weight.panels, start, cells, arriving, grad_h, grad_c,
-             grad_gates, *sizes),
+    if w_hr is None and have_equal_lengths(steps, batch):
+        start, arriving = np.ascontiguousarray(c0), _contiguous(grad_out)
+        call = compiled.recurrent.calling(
+            "lstm backward", LSTM_BACKWARD_KERNEL, gates.dtype,
+            call_sizes(gates.strides[0], size, steps, backward=True),
         )  # fmt: skip
+        call(gates, packed(w_hh), start, cells, arriving, grad_h, grad_c, grad_gates)
         return grad_gates, None
+    weight = Panels(w_hh)
     before = states_before(cells, c0, steps)
     arrivals, derivatives = np.empty((2, 4, batch, size), gates.dtype)
     tanhs, throughs = np.empty((2, batch, size), gates.dtype)
-    kernel = _LSTM_BACKWARD_KERNEL.specialize(gates) if w_hr is None else None
+    kernel = LSTM_BACKWARD_KERNEL.specialize(gates) if w_hr is None else None
     for begin, end in reversed(steps):
         count = end - begin
         if kernel is not None:
@@ -250,9 +245,7 @@ def lstm_backward(
 
 
 @elementwise("gru_step", 8, outputs=5, cost=16)
-def _GRU_KERNEL(
-    xr: Any, xz: Any, xn: Any, hr: Any, hz: Any, hn: Any, bias: Any, before: Any
-) -> Any:
+def GRU_KERNEL(xr: Any, xz: Any, xn: Any, hr: Any, hz: Any, hn: Any, bias: Any, before: Any) -> Any:
     """The gates, the hidden part of n, and the state; `bias` is that of the hidden part."""
     r, z = (0.5 + 0.5 * (0.5 * (x + h)).tanh() for x, h in ((xr, hr), (xz, hz)))
     new = hn + bias
@@ -261,7 +254,7 @@ def _GRU_KERNEL(
 
 
 @elementwise("gru_step_backward", 6, outputs=7, cost=4)
-def _GRU_BACKWARD_KERNEL(r: Any, z: Any, n: Any, new: Any, before: Any, dh: Any) -> Any:
+def GRU_BACKWARD_KERNEL(r: Any, z: Any, n: Any, new: Any, before: Any, dh: Any) -> Any:
     """The gradients of what the gates get from the input, from the state, and of the state."""
     dn = dh * (1.0 - z) * (1.0 - n * n)
     dz = dh * (before - n) * (z - z * z)
@@ -284,23 +277,29 @@ def gru_forward(
     Each gate has an array (rows, size) of its own, so that what a step reads of it is contiguous.
     """
     batch, size = h0.shape
-    bias, bias_of_n = None, np.zeros((batch, size), x.dtype)
+    bias, bias_of_n = None, np.zeros(size, x.dtype)
     if b_ih is not None and b_hh is not None:
         bias = b_ih.reshape(3, size).copy()
         bias[:2] += b_hh.reshape(3, size)[:2]
         bias_of_n[...] = b_hh[2 * size :]
     gates = batch_affine(x, w_ih.reshape(3, size, -1).swapaxes(1, 2), bias)
-    weight = Panels(w_hh.T)
     out, news = np.empty((2, len(x), size), x.dtype)
+    if have_equal_lengths(steps, batch):
+        call = compiled.recurrent.calling(
+            "gru forward", GRU_KERNEL, x.dtype, call_sizes(gates.strides[0], size, steps)
+        )
+        call(gates, packed(w_hh.T, 3), np.ascontiguousarray(h0), bias_of_n, news, out)
+        return out, out[slice(*steps[-1])].copy(), gates, news
+    weight = Panels(w_hh.T)
     h = h0.copy()
     products = np.empty((3, batch, size), x.dtype)
-    kernel: Any = _GRU_KERNEL.specialize(gates)
+    kernel: Any = GRU_KERNEL.specialize(gates)
     by_step = [_by_step(each, steps) for each in (*gates, news, out)]
     for r, z, n, new, result in zip(*by_step, strict=True):
         count = len(result)
         state = h[:count]
         product = weight.times_in_groups(state, products[:, :count])
-        kernel(r, z, n, *product, bias_of_n[:count], state, out=(r, z, n, new, result))
+        kernel(r, z, n, *product, bias_of_n, state, out=(r, z, n, new, result))
         state[...] = result
     return out, h, gates, news
 
@@ -318,9 +317,17 @@ def gru_backward(
     first state."""
     rows, size = news.shape
     grad_input, grad_hidden = np.empty((2, rows, 3 * size), gates.dtype)
+    if have_equal_lengths(steps, len(grad_h)):
+        call = compiled.recurrent.calling(
+            "gru backward", GRU_BACKWARD_KERNEL, gates.dtype,
+            call_sizes(gates.strides[0], size, steps, backward=True),
+        )  # fmt: skip
+        arriving = _contiguous(grad_out)
+        call(gates, packed(w_hh), news, before, arriving, grad_h, grad_input, grad_hidden)
+        return grad_input, grad_hidden
     products = np.empty_like(grad_h)
     weight = Panels(w_hh)
-    kernel: Any = _GRU_BACKWARD_KERNEL.specialize(gates)
+    kernel: Any = GRU_BACKWARD_KERNEL.specialize(gates)
     for begin, end in reversed(steps):
         dh = grad_h[: end - begin]
         if grad_out is not None:

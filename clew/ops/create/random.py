@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Callable
@@ -136,6 +137,83 @@ def stream_of(generator: Generator | None) -> streams.Generator:
     return generator.stream
 
 
+# -- what is drawn ---------------------------------------------------------------------------
+
+
+class Drawing:
+    """How a new tensor of random numbers of a distribution is made, of any shape."""
+
+    __slots__ = ("distribution", "function", "kind", "options", "out", "stream")
+
+    def __init__(
+        self, function: str, distribution: Distribution, stream: streams.Generator,
+        kind: dtypes.dtype, options: Options, out: Tensor | None,
+    ) -> None:  # fmt: skip
+        self.function, self.distribution, self.stream = function, distribution, stream
+        self.kind, self.options, self.out = kind, options, out
+
+    def __call__(self, shape: tuple[int, ...]) -> Tensor:
+        array = self.distribution.numbers(self.stream, shape, self.kind.np, self.out)
+        return made(self.function, array, self.options, self.out)
+
+
+class Distribution:
+    """The numbers that a function draws from a stream, and how it fills an array with them."""
+
+    def __init__(self, numbers: Callable[..., np.ndarray], fill: Callable[..., None]) -> None:
+        self.numbers, self.fill = numbers, fill
+
+
+def _uniforms_for(
+    stream: streams.Generator, shape: tuple[int, ...], kind: np.dtype, out: Tensor | None
+) -> np.ndarray:
+    return streams.uniform(stream, shape, kind)
+
+
+def _fill_uniform(array: np.ndarray, stream: streams.Generator) -> None:
+    fill_in_memory_order(array, lambda shape, kind: streams.uniform(stream, shape, kind))
+
+
+def _normals_for(
+    stream: streams.Generator, shape: tuple[int, ...], kind: np.dtype, out: Tensor | None
+) -> np.ndarray:
+    """Drawn in the order in which PyTorch writes to `out`."""
+    if out is None or out._array.shape != shape or out._array.flags.c_contiguous:
+        return streams.normal(stream, shape, kind)
+    array = np.empty_like(out._array, kind)
+    fill_in_memory_order(
+        array, lambda shape, kind: streams.normal(stream, shape, kind, contiguous=False)
+    )
+    return array
+
+
+def _fill_normal(array: np.ndarray, stream: streams.Generator) -> None:
+    contiguous = array.flags.c_contiguous
+    fill_in_memory_order(
+        array, lambda shape, kind: streams.normal(stream, shape, kind, contiguous=contiguous)
+    )
+
+
+UNIFORM = Distribution(_uniforms_for, _fill_uniform)
+NORMAL = Distribution(_normals_for, _fill_normal)
+
+
+class DrawingLike:
+    """How random numbers are made in the shape of an array, and with its memory order."""
+
+    def __init__(
+        self, function: str, distribution: Distribution, stream: streams.Generator, dtype: Any,
+        memory_format: format_type | None,
+    ) -> None:  # fmt: skip
+        self.function, self.distribution, self.stream = function, distribution, stream
+        self.dtype, self.memory_format = dtype, memory_format
+
+    def __call__(self, given: np.ndarray) -> np.ndarray:
+        array = array_like(self.function, wrap(given), self.dtype, self.memory_format)
+        self.distribution.fill(array, self.stream)
+        return array
+
+
 # -- new tensors -----------------------------------------------------------------------------
 
 
@@ -165,12 +243,8 @@ def rand(
     """
     shape = read_size("rand", sizes, size)
     kind = float_dtype("rand", dtype, out)
-    stream = stream_of(generator)
-
-    def uniform(shape: tuple[int, ...]) -> Tensor:
-        return made("rand", streams.uniform(stream, shape, kind.np), options, out)
-
-    return _drawn(shape, uniform, kind, options, out)
+    drawing = Drawing("rand", UNIFORM, stream_of(generator), kind, options, out)
+    return _drawn(shape, drawing, kind, options, out)
 
 
 @public(method=False, out=False)
@@ -199,12 +273,8 @@ def randn(
     """
     shape = read_size("randn", sizes, size)
     kind = float_dtype("randn", dtype, out)
-    stream = stream_of(generator)
-
-    def normal(shape: tuple[int, ...]) -> Tensor:
-        return made("randn", _normals_for(out, shape, kind.np, stream), options, out)
-
-    return _drawn(shape, normal, kind, options, out)
+    drawing = Drawing("randn", NORMAL, stream_of(generator), kind, options, out)
+    return _drawn(shape, drawing, kind, options, out)
 
 
 @public(method=False, out=False)
@@ -317,20 +387,17 @@ def _filled_like(
     dtype: Any,
     memory_format: format_type | None,
     options: Options,
-    fill: Callable[[np.ndarray], None],
+    distribution: Distribution,
+    stream: streams.Generator,
 ) -> Tensor:
-    def drawn_like(given: np.ndarray) -> np.ndarray:
-        array = array_like(function, wrap(given), dtype, memory_format)
-        fill(array)
-        return array
-
     if not isinstance(input, Tensor) or local.state.intercept is None or is_meta(input._layout):
         array = array_like(function, input, dtype, memory_format, options)
         if array.flags.writeable:
-            fill(array)
+            distribution.fill(array, stream)
         return made(function, array, options, like=input)
     check_options(function, options)
-    result: Tensor = RANDOM_LIKE(input, make=drawn_like, function=function)
+    drawing = DrawingLike(function, distribution, stream, dtype, memory_format)
+    result: Tensor = RANDOM_LIKE(input, make=drawing, function=function)
     if options.get("requires_grad"):
         require_grad(result)
     return result
@@ -399,12 +466,7 @@ def rand_like(
         tensor([0.4963, 0.7682, 0.0885])
     """
     stream = stream_of(generator)
-    return _filled_like(
-        "rand_like", input, dtype, memory_format, options,
-        lambda array: fill_in_memory_order(
-            array, lambda shape, kind: streams.uniform(stream, shape, kind)
-        ),
-    )  # fmt: skip
+    return _filled_like("rand_like", input, dtype, memory_format, options, UNIFORM, stream)
 
 
 @public(method=False, out=False)
@@ -431,31 +493,7 @@ def randn_like(
         tensor([ 1.5410, -0.2934, -2.1788])
     """
     stream = stream_of(generator)
-    return _filled_like(
-        "randn_like", input, dtype, memory_format, options,
-        lambda array: _fill_normal(array, stream, 0.0, 1.0),
-    )  # fmt: skip
-
-
-def _normals_for(
-    out: Tensor | None, shape: tuple[int, ...], kind: np.dtype, stream: streams.Generator
-) -> np.ndarray:
-    """Drawn in the order in which PyTorch writes to `out`."""
-    if out is None or out._array.shape != shape or out._array.flags.c_contiguous:
-        return streams.normal(stream, shape, kind)
-    array = np.empty_like(out._array, kind)
-    fill_in_memory_order(
-        array, lambda shape, kind: streams.normal(stream, shape, kind, contiguous=False)
-    )
-    return array
-
-
-def _fill_normal(array: np.ndarray, stream: streams.Generator, mean: float, std: float) -> None:
-    contiguous = array.flags.c_contiguous
-    fill_in_memory_order(
-        array,
-        lambda shape, kind: streams.normal(stream, shape, kind, mean, std, contiguous=contiguous),
-    )
+    return _filled_like("randn_like", input, dtype, memory_format, options, NORMAL, stream)
 
 
 @public(method=False, out=False)
@@ -487,10 +525,13 @@ def randint_like(
         tensor([3., 4., 6., 1., 2.])
     """
     first, last, _ = _randint_arguments(args, low, high, ())
+
+    def numbers(stream: streams.Generator, shape: tuple[int, ...], kind: np.dtype) -> np.ndarray:
+        return streams.randint(stream, first, last, shape, kind)
+
+    def fill(array: np.ndarray, stream: streams.Generator) -> None:
+        fill_in_memory_order(array, functools.partial(numbers, stream))
+
     stream = stream_of(generator)
-    return _filled_like(
-        "randint_like", input, dtype, memory_format, options,
-        lambda array: fill_in_memory_order(
-            array, lambda shape, kind: streams.randint(stream, first, last, shape, kind)
-        ),
-    )  # fmt: skip
+    integers = Distribution(numbers, fill)
+    return _filled_like("randint_like", input, dtype, memory_format, options, integers, stream)

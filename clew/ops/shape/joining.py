@@ -45,8 +45,11 @@ def _cat_parts(
         end = start + shape[dim]
         part = None
         if needed:
-            params = {"dim": dim, "start": start, "end": end, "step": 1}
-            part = SLICE.view.share(g, params, g._array[before + (slice(start, end),)])
+            params: dict[str, Any] = {"dim": dim, "start": start, "end": end, "step": 1}
+            if local.state.intercept is None:
+                part = SLICE.view.share(g, params, g._array[before + (slice(start, end),)])
+            else:
+                part = SLICE.view(g, **params)
         parts.append(part)
         start = end
     return parts

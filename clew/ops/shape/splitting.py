@@ -19,6 +19,7 @@ from clew.core.view_op import ViewOp
 from clew.ops.define.dims import is_int, numpy_names, refuse_flag, wrap_dim
 from clew.ops.shape.joining import CAT, STACK
 from clew.ops.shape.slicing import SLICE
+from clew.ops.tensor.copying import zeros
 
 Shape = tuple[int, ...]
 Grads = tuple[Tensor | None, ...]
@@ -43,8 +44,9 @@ def piece_sizes(n: int, split_size: int) -> list[int]:
 
 
 def _rejoined(g: Grads, sizes: Sequence[int], shape: Shape, dtype: Any, dim: int) -> Tensor:
+    like = next(part for part in g if part is not None)
     parts = [
-        wrap(np.zeros(shape[:dim] + (size,) + shape[dim + 1 :], dtype.np)) if part is None else part
+        zeros(like, shape[:dim] + (size,) + shape[dim + 1 :]) if part is None else part
         for part, size in zip(g, sizes, strict=True)
     ]
     return CAT(*parts, dim=dim, dtype=dtype.np)
@@ -77,7 +79,8 @@ def _unbound(self: np.ndarray, *, dim: int) -> list[np.ndarray]:
 
 def _rebound(g: Grads, self_shape: Shape, self_dtype: Any, dim: int) -> Tensor:
     shape = self_shape[:dim] + self_shape[dim + 1 :]
-    parts = [wrap(np.zeros(shape, self_dtype.np)) if part is None else part for part in g]
+    like = next(part for part in g if part is not None)
+    parts = [zeros(like, shape) if part is None else part for part in g]
     return STACK(*parts, dim=dim, dtype=self_dtype.np)
 
 
