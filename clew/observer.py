@@ -127,6 +127,12 @@ class Observer:
     def step_ends(self, optimizer: Any) -> None:
         """`optimizer.step()` is done, after the hooks behind it."""
 
+    def step_passed(self, optimizer: Any) -> None:
+        """`optimizer.step()` is done, and its engine has not looked at it."""
+
+    def watch_resumes(self) -> None:
+        """After steps that were not looked at, everything is told again."""
+
     def scheduler_made(self, scheduler: Any) -> None:
         """A learning-rate scheduler is being made: told before its first step."""
 

@@ -9,9 +9,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
-
-from rich.console import Console
+from typing import TYPE_CHECKING, Any
 
 from clew import aliasing, doctor
 from clew.cli.following import BACKGROUND_EVERY, Following, add_options
@@ -20,12 +18,16 @@ from clew.doctor.engines import engine_named
 from clew.doctor.facts.engine import Engine
 from clew.doctor.observe.session import Session
 from clew.doctor.report.findings import Report
-from clew.doctor.report.live import LiveServer
 from clew.doctor.report.page import page
-from clew.doctor.report.terminal import show
 from clew.version import clew as version
 
+if TYPE_CHECKING:
+    from clew.doctor.report.live import LiveServer
+
 FAULTS = "clew.distributed.runtime.faults"
+# What a run may need at its end, or never: each would add to the start of every program.
+_LIVE = "clew.doctor.report.live"
+_TERMINAL = "clew.doctor.report.terminal"
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -154,7 +156,7 @@ def run(args: argparse.Namespace) -> int:
     status = 0 if session.error is None else ending.report(without_own_frames(session.error))
     sys.stdout.flush()
     if not args.quiet and os.getpid() == process:
-        show(report, Console(stderr=True), remarks=args.remarks)
+        _show(report, args)
     if args.check and report.problems:
         return 1
     if leaving is not None:
@@ -178,7 +180,12 @@ def _tell(report: Report, args: argparse.Namespace) -> None:
     """A report while the program runs: into the files, and on the terminal."""
     _write(report, args)
     if not args.quiet:
-        show(report, Console(stderr=True), remarks=args.remarks)
+        _show(report, args)
+
+
+def _show(report: Report, args: argparse.Namespace) -> None:
+    """Print a report on the terminal."""
+    importlib.import_module(_TERMINAL).show_on_stderr(report, remarks=args.remarks)
 
 
 def _never_ran(error: SyntaxError, ending: Ending, args: argparse.Namespace, engine: Engine) -> int:
@@ -216,7 +223,7 @@ def _write(report: Report, args: argparse.Namespace) -> None:
 
 
 def _serve(session: Session, target: str, port: int) -> LiveServer:
-    server = LiveServer(
+    server: LiveServer = importlib.import_module(_LIVE).LiveServer(
         lambda script: page(session.live_report(target), script=script, refresh=True), port
     )
     server.start()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
@@ -20,10 +22,20 @@ from clew.nn.parameter import Parameter, is_lazy
 from clew.observer import install, remove
 from clew.optim.optimizer import Optimizer
 from clew.source import INTERNAL_PACKAGES, LOOKS_FIRST
-from clew.utils.checkpoint import CheckpointError
-from clew.utils.data.dataloader import DataLoader
-from clew.utils.data.dataset import Subset, TensorDataset
-from clew.utils.data.sampler import SequentialSampler
+
+# Classes that a program has objects of only if it has imported their modules itself: loading them
+# for every program would cost each start a thirtieth of a second.
+_OF_PROGRAMS = {
+    "CheckpointError": "clew.utils.checkpoint",
+    "DataLoader": "clew.utils.data.dataloader",
+    "SequentialSampler": "clew.utils.data.sampler",
+    "Subset": "clew.utils.data.dataset",
+    "TensorDataset": "clew.utils.data.dataset",
+}
+
+
+class _Nothing:
+    """A class without objects."""
 
 
 class NativeEngine(Engine):
@@ -34,16 +46,16 @@ class NativeEngine(Engine):
     Optimizer = Optimizer
     BatchNorm = _BatchNorm
     Dropout = _DropoutNd
-    DataLoader = DataLoader
-    Subset = Subset
-    TensorDataset = TensorDataset
-    SequentialSampler = SequentialSampler
-    CheckpointError = CheckpointError
     local = local
 
     def __init__(self, every: int | None = None) -> None:
         if every is not None:
             raise ValueError("on clew, `every` is an option of the session, not of the engine")
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _OF_PROGRAMS:
+            raise AttributeError(f"an engine has no attribute {name!r}")
+        return getattr(sys.modules.get(_OF_PROGRAMS[name]), name, _Nothing)
 
     def start(self, session: Any) -> None:
         install(session)
@@ -53,6 +65,9 @@ class NativeEngine(Engine):
 
     def tensor(self, value: Any) -> Any:
         return value if isinstance(value, Tensor) else None
+
+    def tensors(self) -> Iterator[Any]:
+        return (each for each in gc.get_objects() if isinstance(each, Tensor))
 
     def is_parameter(self, tensor: Any) -> bool:
         return isinstance(tensor, Parameter)

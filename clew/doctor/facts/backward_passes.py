@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import weakref
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from clew.doctor.facts.graphs import divided_by
 from clew.doctor.facts.places import Line, line_of, stack_here
-from clew.doctor.facts.records import BackwardSite, number_mark
+from clew.doctor.facts.records import BackwardSite, ParamFacts, number_mark
 from clew.observed import ACCUMULATE_SEQUENCE, Tensor
 
 if TYPE_CHECKING:
@@ -48,17 +49,59 @@ def backward_begins(
             if recorder.stepping is not None and known.cleared_when < recorder.step_began:
                 # A closure that runs again, and nothing was cleared since the step began.
                 known.consumed |= any(before == stack for before, _, _ in known.pending)
-            recorder.settle(known, tensor, line)
+            _settle(recorder, known, tensor, line)
         _note_early(recorder, run, line)
         _note_loss(recorder, site, tensors)
         if roots and roots[0][0].is_accumulator and tensors:
             _note_lonely(recorder, tensors[0])
-    elif run.targets and not recorder.optimizers:
+    elif run.targets:
+        _note_missed(recorder, run, leaves)
+    if run.targets and not (run.accumulate or recorder.optimizers):
         for known, tensor, node in leaves:
             if node in run.targets and not tensor._is_lifted:
-                recorder.note_update(known, tensor)
+                _note_update(known, tensor)
     factor = divided_by(roots[0][0], scale) if roots and run.accumulate else None
     return site, stack, leaves, factor
+
+
+def _settle(recorder: Recorder, known: ParamFacts, tensor: Tensor, line: Line | None) -> None:
+    """Before backward adds to a gradient: is what it holds still wanted?"""
+    known.settle_updates()
+    if _note_update(known, tensor):
+        known.consumed = True
+    grad = tensor._grad
+    if grad is None:
+        known.consumed = known.stale = False
+        known.pending.clear()
+    elif not recorder.is_cleared_in_place(known, grad) and known.consumed and known.pending:
+        known.stale = True
+        known.stale_at[line] += 1
+
+
+def _note_update(known: ParamFacts, tensor: Tensor) -> bool:
+    """Before a pass that reaches a leaf: has the program written to it since the last one?"""
+    mark = number_mark(tensor)
+    if not (known.reached or known.asked):
+        known.value_mark = mark  # until the first backward, writes are initialisation
+    if mark == known.value_mark:
+        return False
+    known.manual += 1
+    storage = tensor._storage
+    untracked = storage.untracked
+    known.manual_at = storage.written_at or (untracked[2] if untracked else None)
+    known.value_mark = mark
+    return True
+
+
+def _note_missed(recorder: Recorder, run: Any, leaves: list[Any]) -> None:
+    """Gradients for a set of parameters, of what was computed with another set like it."""
+    targets = [node for node in run.targets if node.is_accumulator]
+    if len(targets) < 2 or any(node in run.nodes for node in run.targets):
+        return
+    wanted = Counter(tuple(node._shape) for node in targets)
+    if not wanted - Counter(known.shape for known, _, _ in leaves):
+        first = min(leaves, key=lambda leaf: leaf[0].use_order)
+        recorder.missed[recorder.called_at or line_of(first[0].first_use)] += 1
 
 
 def _note_loss(recorder: Recorder, site: BackwardSite, tensors: tuple[Any, ...]) -> None:

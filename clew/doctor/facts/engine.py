@@ -6,6 +6,7 @@ library's classes and the state of a thread, an engine tells them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from clew.observed import Node, Tensor
@@ -28,6 +29,8 @@ class Engine:
     TensorDataset: Any
     SequentialSampler: Any
     CheckpointError: Any
+    # Whether what an event computes is told while NumPy says nothing of infinities.
+    is_hushed = False
     # Its `state` is that of the running thread: `grad_enabled`, `no_grad_reason`, `backward_runs`,
     # `last_backward`.
     local: Any
@@ -47,6 +50,10 @@ class Engine:
     def actual(self, tensor: Tensor) -> Any:
         """The program's own object for a tensor that the doctor sees."""
         return tensor
+
+    def tensors(self) -> Iterator[Tensor]:
+        """The tensors that are alive, as far as the engine knows them."""
+        raise NotImplementedError  # every engine defines it
 
     def output(self, node: Node) -> Any:
         """The program's own tensor that a node has made, if the engine remembers it."""

@@ -190,3 +190,16 @@ def is_layers_output(node: Node | None, shape: tuple[int, ...]) -> bool:
             return tuple(current._shape) == tuple(shape)
         todo += [each for each in inputs_of(current) if tuple(each._shape) == tuple(shape)]
     return False
+
+
+def ops_behind(node: Node | None, depth: int = 12) -> list[str]:
+    """The names of the last operations behind a node, newest first."""
+    if node is None:
+        return []
+    names: list[str] = []
+    todo = [node]
+    while todo and len(names) < depth:
+        current = todo.pop(0)
+        names.append(op_name(current))
+        todo += [each for each in inputs_of(current) if not each.is_accumulator]
+    return names

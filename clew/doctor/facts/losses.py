@@ -15,10 +15,12 @@ from clew.doctor.facts.graphs import (
     computed_by,
     inputs_of,
     is_layers_output,
+    kept,
     linear_part,
     meet_weight,
     number_saved,
     op_name,
+    ops_behind,
     through_moves,
     walk,
 )
@@ -272,14 +274,24 @@ class LossWatch:
         before = through_moves(scores._node)
         name = op_name(before)
         self.functions[loss] += 1
-        if out._node is None or name in ("log_softmax", "log_sigmoid", "log"):
+        if out._node is None or name in ("log_sigmoid", "log"):
             return
         array = scores._array
         if array.ndim < 2 or array.size == 0 or self.functions[loss] > 200:
             return
+        if before is not None and name == "log_softmax" and not _runs_over(before, 0):
+            return
         classes = 1 if loss == "nll_loss" else -1
         totals = np.exp(array.astype(np.float64)).sum(axis=classes)
-        if not np.allclose(totals, 1.0, atol=0.05):
+        if np.allclose(totals, 1.0, atol=0.05):
+            return
+        if before is not None and name == "log_softmax":
+            # Its rows hold no distribution over the classes: it ran over the samples.
+            if array.ndim == 2 and tuple(before._shape[1:]) == array.shape[1:]:
+                site = self.note("over-batch", before._where, name, node=out._node)
+                site.facts.setdefault("shapes", Counter())[tuple(before._shape)] += 1
+                site.facts["sum_of_exp"] = round(float(np.median(totals)), 3)
+        else:
             kind = "probabilities" if name == "softmax" else "scores"
             place = before._where if name == "softmax" and before is not None else None
             site = self.note("nll", out._node._where, kind, place, out._node)
@@ -395,6 +407,12 @@ class LossWatch:
                 site.used += 1
 
 
+def _runs_over(node: Node, axis: int) -> bool:
+    """Whether a softmax runs over an axis."""
+    dim = kept(node, "dim")
+    return dim is not None and dim % max(len(node._shape), 1) == axis
+
+
 def _are_probabilities(array: np.ndarray) -> bool:
     """Whether every row holds three or more numbers that are not negative and sum to 1."""
     if array.ndim < 2 or array.shape[-1] < 3 or not 0 < array.size <= 1_000_000:
@@ -474,16 +492,3 @@ def _leaf_numbers(recorder: Recorder, tensor: Tensor) -> frozenset[int]:
             if leaf is not None:
                 found.add(recorder.facts(leaf).number)
     return frozenset(found)
-
-
-def ops_behind(node: Node | None, depth: int = 12) -> list[str]:
-    """The names of the last operations behind a node, newest first."""
-    if node is None:
-        return []
-    names: list[str] = []
-    todo = [node]
-    while todo and len(names) < depth:
-        current = todo.pop(0)
-        names.append(op_name(current))
-        todo += [each for each in inputs_of(current) if not each.is_accumulator]
-    return names

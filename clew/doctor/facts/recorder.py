@@ -42,6 +42,7 @@ class Recorder:
         self.made: dict[tuple[int, str], Place | None] = {}  # by the model and the path in it
         self.sites: dict[Any, BackwardSite] = {}
         self.steps = 0
+        self.taken = 0  # with those that were not looked at
         self.backwards = 0
         self.accumulations = 0  # those of them that add to .grad
         self.clock = 0
@@ -50,6 +51,10 @@ class Recorder:
         self.in_closure = False  # what runs during a step is the program's
         # Lines that cut history: reason, how often, and which leaves lay behind.
         self.cuts: dict[Line | None, Cut] = {}
+        # The line that called a model last; and of passes for the gradients of parameters that
+        # were not used, though others like them were, the lines that used those.
+        self.called_at: Line | None = None
+        self.missed: Counter[Line | None] = Counter()
         self.births: dict[int, tuple[weakref.ref[Tensor], Place | None]] = {}
         self.given: dict[int, tuple[weakref.ref[Tensor], Place | None]] = {}
         self.joined: Counter[Line | None] = Counter()
@@ -250,14 +255,13 @@ class Recorder:
                 known.manual += 1
             fresh = known.last_reached > facts.last_step
             if grad is not None and (
-                known.grad_mark == number_mark(grad) or not self._is_cleared_in_place(known, grad)
+                known.grad_mark == number_mark(grad) or not self.is_cleared_in_place(known, grad)
             ):
                 has += 1
                 known.steps += 1
-                foreign = self._for_inputs(known)
-                if known.stale or foreign is not None or self._is_left_over(known, facts):
+                if known.stale or self._holds_attack(known) or self._is_left_over(known, facts):
                     known.stale_steps += 1
-                    stack = foreign or (known.pending[-1][0] if known.pending else ())
+                    stack = known.pending[-1][0] if known.pending else ()
                     known.stale_at[line_of(stack[0]) if stack else None] += 1
                 elif len(known.pending) == 1:
                     once += 1
@@ -283,11 +287,10 @@ class Recorder:
                 facts.undivided[times] += 1
                 facts.summed_at[line_of(site[0]) if site else None] += 1
 
-    def _for_inputs(self, known: ParamFacts) -> Any:
-        """A pass for the gradient of an input (an attack) that left its traces here; or None."""
-        stacks = {stack: None for stack, _, _ in known.pending} if self.input_passes else {}
-        foreign = [stack for stack in stacks if stack in self.input_passes]
-        return foreign[0] if foreign and len(stacks) > len(foreign) else None
+    def _holds_attack(self, known: ParamFacts) -> bool:
+        """Whether a pass for the gradient of an input (an attack) has left its traces here."""
+        stacks = {stack for stack, _, _ in known.pending} if self.input_passes else set()
+        return bool(stacks & self.input_passes) and bool(stacks - self.input_passes)
 
     def _is_left_over(self, known: ParamFacts, facts: OptimizerFacts) -> bool:
         """Whether a gradient holds a part that was computed for another optimizer's last step."""
@@ -302,7 +305,7 @@ class Recorder:
             if other is not facts
         )
 
-    def _is_cleared_in_place(self, known: ParamFacts, grad: Tensor) -> bool:
+    def is_cleared_in_place(self, known: ParamFacts, grad: Tensor) -> bool:
         """Whether a gradient holds only zeros because somebody wrote them."""
         if known.grad_mark == number_mark(grad):
             return False
@@ -324,15 +327,28 @@ class Recorder:
         facts.last_count = self.steps
         facts.step_at[line_of(here())] += 1
         facts.seq = self.engine.next_number()
-        rate = optimizer.param_groups[0].get("lr") if optimizer.param_groups else None
-        if isinstance(rate, int | float):
-            facts.rates.add(facts.steps, float(rate))
+        self.step_taken(facts, optimizer)
         if self.last_loss is not None:
             facts.losses.add(facts.steps, self.last_loss)
         for known, tensor in self.members(facts):
             if tensor._grad is not None:
                 known.consumed = True
             known.value_mark = number_mark(tensor)
+
+    def step_taken(self, facts: OptimizerFacts, optimizer: Any) -> None:
+        """A step of an optimizer, whether it is looked at or not."""
+        facts.taken += 1
+        self.taken += 1
+        rate = optimizer.param_groups[0].get("lr") if optimizer.param_groups else None
+        if isinstance(rate, int | float):
+            facts.rates.add(facts.taken, float(rate))
+
+    def watch_resumes(self) -> None:
+        """What optimizers have written meanwhile was not written by the program."""
+        for known in self.by_id.values():
+            tensor = known.ref()
+            if tensor is not None:
+                known.value_mark = number_mark(tensor)
 
     # -- gradients -------------------------------------------------------------------------
 
@@ -398,33 +414,6 @@ class Recorder:
                 count += 1
                 self.grad_cleared(known, stack)
         return count
-
-    def settle(self, known: ParamFacts, tensor: Tensor, line: Line | None) -> None:
-        """Before backward adds to a gradient: is what it holds still wanted?"""
-        known.settle_updates()
-        if self.note_update(known, tensor):
-            known.consumed = True
-        grad = tensor._grad
-        if grad is None:
-            known.consumed = known.stale = False
-            known.pending.clear()
-        elif not self._is_cleared_in_place(known, grad) and known.consumed and known.pending:
-            known.stale = True
-            known.stale_at[line] += 1
-
-    def note_update(self, known: ParamFacts, tensor: Tensor) -> bool:
-        """Before a pass that reaches a leaf: has the program written to it since the last one?"""
-        mark = number_mark(tensor)
-        if not (known.reached or known.asked):
-            known.value_mark = mark  # until the first backward, writes are initialisation
-        if mark == known.value_mark:
-            return False
-        known.manual += 1
-        storage = tensor._storage
-        untracked = storage.untracked
-        known.manual_at = storage.written_at or (untracked[2] if untracked else None)
-        known.value_mark = mark
-        return True
 
     # -- cuts ------------------------------------------------------------------------------
 

@@ -180,6 +180,7 @@ class OptimizerFacts:
         self.params: list[int] = []
         self.groups: list[list[int]] = []
         self.steps = 0
+        self.taken = 0  # steps, with those that were not looked at
         self.attempts = 0  # by a gradient scaler
         self.last_step = -1
         self.last_count = 0  # how many steps all optimizers had taken at the last one of this

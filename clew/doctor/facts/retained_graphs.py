@@ -11,6 +11,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from clew.doctor.facts.engine import Engine
+from clew.doctor.facts.graphs import walk
 from clew.doctor.facts.places import (
     Line,
     dotted,
@@ -25,6 +26,7 @@ from clew.observed import Node, Tensor
 
 _SAMPLES = 3  # nodes that are followed in each iteration, beside outputs and losses
 _OLD = 3  # iterations after which a graph should be gone
+_SEARCHED = 4000  # nodes of a graph
 _ENOUGH = 5  # old iterations with live graphs make a leak
 
 
@@ -137,9 +139,31 @@ def find_holder(
             break
         last_op = consumer
         current = consumer
-    if last_op is None:
-        return None
-    return Leak(line_of(last_op._where), "", "sum", alive)
+    return _any_holder(nodes, spaces, files, engine, ours) or (
+        None if last_op is None else Leak(line_of(last_op._where), "", "sum", alive)
+    )
+
+
+def _any_holder(
+    nodes: list[Node], spaces: list[dict[str, Any]], files: list[str], engine: Engine,
+    ours: set[int],
+) -> Leak | None:  # fmt: skip
+    """A container with a name that holds a tensor in whose history the nodes are.
+
+    A graph with the gradients of gradients has many ends: from a node it is far to the right one.
+    """
+    oldest = min(node._seq for node in nodes)
+    wanted = set(map(id, nodes))
+    for tensor in engine.tensors():
+        made_by = tensor._node
+        if made_by is None or made_by.is_accumulator or made_by._seq < oldest:
+            continue
+        if not any(id(node) in wanted for node in walk([made_by], _SEARCHED)):
+            continue
+        name, is_inside = _name_of_holder(engine.actual(tensor), spaces, ours)
+        if name and is_inside:
+            return Leak(storing_line(name, files), name, "container", len(nodes))
+    return None
 
 
 def storing_statement(tensor: Any) -> Line | None:

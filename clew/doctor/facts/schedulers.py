@@ -113,11 +113,11 @@ class ScheduleWatch:
                     value = max(value)
                 if isinstance(value, int | float):
                     facts.settings[name] = float(value)
-        if known.steps == facts.seen[0] and self.recorder.steps > facts.seen[1] and facts.steps:
+        if known.taken == facts.seen[0] and self.recorder.taken > facts.seen[1] and facts.steps:
             facts.idle += 1
-        elif known.steps > facts.seen[0]:
+        elif known.taken > facts.seen[0]:
             facts.idle = 0
-        facts.seen = known.steps, self.recorder.steps
+        facts.seen = known.taken, self.recorder.taken
         if not facts.steps:
             facts.epochs = epochs_here()
         facts.steps += 1

@@ -14,10 +14,10 @@ from clew.doctor.facts.graphs import (
     kept,
     number_saved,
     op_name,
+    ops_behind,
     walk,
     weights_of,
 )
-from clew.doctor.facts.losses import ops_behind
 from clew.doctor.facts.places import Line, line_of
 from clew.doctor.facts.recorder import Recorder
 from clew.observed import Node

@@ -165,6 +165,14 @@ class Events(OperationEvents):
         self.copies.step_ends()
 
     @event
+    def step_passed(self, optimizer: Any) -> None:
+        self.recorder.step_taken(self.recorder.optimizer_facts(optimizer), optimizer)
+
+    @event
+    def watch_resumes(self) -> None:
+        self.recorder.watch_resumes()
+
+    @event
     def scheduler_made(self, scheduler: Any) -> None:
         self.schedules.made(scheduler)
 
@@ -268,6 +276,7 @@ class Events(OperationEvents):
             facts.named = True
             self.recorder.name_parameters(module)
         calls.root = self.modes.root_called(module, args)
+        self.recorder.called_at = calls.root.line
 
     def _are_samples(self, tensor: Tensor) -> bool:
         """Whether a loader has put the rows of a batch together, or a list of indices has."""

@@ -162,7 +162,8 @@ class OperationEvents(Observer):
 
     def look_at_settings(self) -> None:
         """Now and then: does NumPy warn, or raise, where a result is infinite?"""
-        self.is_careful |= any(how != "ignore" for how in np.geterr().values())
+        if not self.engine.is_hushed:
+            self.is_careful |= any(how != "ignore" for how in np.geterr().values())
 
     # -- operations (hot: every operation passes here) -------------------------------------------
 

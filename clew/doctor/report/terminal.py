@@ -22,6 +22,10 @@ def show(report: Report, console: Console, remarks: bool = False) -> None:
     console.print(_summary(report), highlight=False)
 
 
+def show_on_stderr(report: Report, remarks: bool) -> None:
+    show(report, Console(stderr=True), remarks)
+
+
 def _summary(report: Report) -> Text:
     count = len(report.problems)
     steps = f"{report.iterations} step{'s' if report.iterations != 1 else ''} seen"

@@ -200,6 +200,29 @@ class ConstantPenalty(Rule):
         ]
 
 
+class OtherParameters(Rule):
+    """Gradients for some parameters, of a loss that was computed with others."""
+
+    id = "detached-graph"
+
+    def look(self, session: Session) -> list[Finding]:
+        return [
+            self.finding(
+                "gradients are asked for a set of parameters that the loss does not depend on: it "
+                f"is computed with another set of the same shapes at {line}",
+                line,
+                refinement="other-parameters",
+                fix="call the model with the parameters that are given: "
+                "functional_call(model, params, (x,))",
+                why="every gradient is zero, and nothing is trained",
+                evidence={"times": count},
+                confidence=0.93,
+            )
+            for line, count in session.recorder.missed.items()
+            if count >= 2
+        ]
+
+
 class RewrappedLoss(Rule):
     """Backward from a tensor that no parameter leads to."""
 
@@ -227,4 +250,6 @@ class RewrappedLoss(Rule):
         return findings
 
 
-RULES: tuple[Rule, ...] = (RewrappedLoss(), DetachedGraph(), Bypassed(), ConstantPenalty())
+RULES: tuple[Rule, ...] = (
+    RewrappedLoss(), DetachedGraph(), OtherParameters(), Bypassed(), ConstantPenalty(),
+)  # fmt: skip

@@ -43,6 +43,21 @@ def user_trace(error: BaseException) -> list[tuple[FrameType, Line]]:
     return found[::-1]
 
 
+def _given_at(name: str, frames: list[tuple[FrameType, Line]]) -> Line | None:
+    """The line that assigns to a name; of an argument, in the function that gives it."""
+    held = frames[0][0].f_locals.get(name)
+    for frame, line in frames:
+        names = [key for key, value in frame.f_locals.items() if value is held]
+        for each in [name] if held is None else names:
+            code = frame.f_code
+            found = assigned_at(each, line.file, line.line + 1, code)
+            if found is not None:
+                return found
+        if held is None or not set(names) & set(frame.f_code.co_varnames):
+            break
+    return None
+
+
 class FromException(Rule):
     """Turns the exception that ended the script into a finding."""
 
@@ -271,7 +286,7 @@ class FromException(Rule):
                     else None
                 )
                 if isinstance(tensor, Tensor) and not tensor._requires_grad:
-                    at = session.recorder.born_at(tensor) or assigned_at(name, line.file, line.line)
+                    at = session.recorder.born_at(tensor) or _given_at(name, frames)
                     return [self._never(name, at or line, line)]
         return [self._never("an input of grad()", line, line)]
 

@@ -49,22 +49,22 @@ class SchedulerMisuse(Rule):
         optimizers = {o.number: o for o in session.recorder.optimizers.values()}
         optimizer = optimizers.get(facts.optimizer) if facts.optimizer is not None else None
         at = most(facts.step_at)
-        active = [o for o in optimizers.values() if o.steps >= 10]
+        active = [o for o in optimizers.values() if o.taken >= 10]
         others = any(s.steps for s in session.schedules.schedulers.values())
         if not facts.steps and active and not others and session.exit.status != "exception":
             return f"{facts.kind} is made and never stepped: the rate stays", line_of(facts.born)
         if optimizer is None or facts.steps < 2:
             return "", None
-        if facts.idle >= 2 or (not optimizer.steps and any(o.steps for o in optimizers.values())):
+        if facts.idle >= 2 or (not optimizer.taken and any(o.taken for o in optimizers.values())):
             return (
                 f"{facts.kind} belongs to an optimizer that does not step (any more): the one in "
                 "use keeps its rate",
-                at if optimizer.steps else line_of(facts.born) or at,
+                at if optimizer.taken else line_of(facts.born) or at,
             )
         text = _wrong_mode(facts, at) or _absolute(facts, optimizer)
         if text:
             return text, line_of(facts.born) or at
-        per_batch = facts.steps >= 0.9 * optimizer.steps and optimizer.steps >= 8
+        per_batch = facts.steps >= 0.9 * optimizer.taken and optimizer.taken >= 8
         first, rates = optimizer.first_rate, optimizer.rates.values
         if per_batch and facts.kind == "CosineAnnealingLR":
             period = facts.settings.get("T_max", 0)
@@ -100,10 +100,10 @@ class SchedulerMisuse(Rule):
             )
         if facts.kind == "OneCycleLR":
             total = facts.settings.get("total_steps", 0)
-            if total and optimizer.steps >= 2 * facts.steps and facts.steps < 0.5 * total:
+            if total and optimizer.taken >= 2 * facts.steps and facts.steps < 0.5 * total:
                 return (
                     f"OneCycleLR(total_steps={total:.0f}) is stepped only {facts.steps} times for "
-                    f"{optimizer.steps} steps of the optimizer",
+                    f"{optimizer.taken} steps of the optimizer",
                     at,
                 )
         return "", None

@@ -287,7 +287,7 @@ class BatchMixing(Rule):
 
     def _is_batch(self, session: Session, site: LossSite) -> bool:
         """Whether the axis that an operation runs over holds the samples of a batch."""
-        if "groups" in site.facts:
+        if "groups" in site.facts or "sum_of_exp" in site.facts:
             return True
         shapes = site.facts["shapes"]
         traced = site.facts.get("traced")

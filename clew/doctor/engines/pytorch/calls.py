@@ -80,7 +80,7 @@ class CallMode(TorchFunctionMode):
 
 
 class Operations(TorchDispatchMode):
-    """Keeps the operations of one call."""
+    """Keeps the operations of one call at a time."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -106,6 +106,7 @@ class Calls:
         self.hub = hub
         self.world = hub.world
         self.quiet = quiet_functions()
+        self.operations = Operations()
         self.is_reshape = False  # whether the call is one for a view
         own: dict[Any, Callable[..., Any]] = {
             torch._C._set_grad_enabled: self._grad_mode,
@@ -144,11 +145,17 @@ class Calls:
         if torch._C._len_torch_dispatch_stack() or torch._C._functorch.peek_interpreter_stack():
             return func(*args, **kwargs)  # others see and change what operations do
         where = here()
-        operations = Operations()
-        with operations:
+        records: list[Any] = []
+        self.operations.records = records
+        # (As `with` would do, without what that does for compilers.)
+        torch._C._push_on_torch_dispatch_stack(self.operations)
+        try:
             result = func(*args, **kwargs)
-        if operations.records:
-            self.hub.safely(self._tell, state, func, where, operations.records)
+        finally:
+            torch._C._pop_torch_dispatch_stack(None)
+            self.operations.records = []  # which would keep their tensors
+        if records:
+            self.hub.safely(self._tell, state, func, where, records)
         return result
 
     # -- operations ------------------------------------------------------------------------------

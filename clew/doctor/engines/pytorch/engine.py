@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
@@ -24,6 +25,7 @@ class TorchEngine(Engine):
     """Events come from PyTorch's hooks and modes; tensors are seen through `SeenTensor`s."""
 
     name = "torch"
+    is_hushed = True  # by the hub, once for all that a call has to tell
     Module = torch.nn.Module
     Optimizer = torch.optim.Optimizer
     BatchNorm = _BatchNorm
@@ -49,6 +51,9 @@ class TorchEngine(Engine):
 
     def actual(self, tensor: Any) -> Any:
         return tensor.actual
+
+    def tensors(self) -> Iterator[SeenTensor]:
+        return (each for each in hub.world.known() if each.actual is not None)
 
     def output(self, node: Any) -> Any:
         result = None if node._result is None else node._result()

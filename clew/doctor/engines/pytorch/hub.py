@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 
 from clew.doctor.engines.pytorch.calls import CallMode, Calls
@@ -102,20 +103,24 @@ class Hub:
 
     def tell(self, event: str, *args: Any) -> None:
         state = self.local.state
-        state.busy += 1
+        if state.busy:
+            for session in self.sessions:
+                getattr(session, event)(*args)
+            return
+        state.busy = 1
         try:
-            with torch._C.DisableTorchFunction():
+            with torch._C.DisableTorchFunction(), np.errstate(all="ignore"):
                 for session in self.sessions:
                     getattr(session, event)(*args)
         finally:
-            state.busy -= 1
+            state.busy = 0
 
     def safely(self, handle: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Run a part of the doctor: a mistake in it must not become one of the program's."""
         state = self.local.state
         state.busy += 1
         try:
-            with torch._C.DisableTorchFunction():
+            with torch._C.DisableTorchFunction(), np.errstate(all="ignore"):
                 return handle(*args, **kwargs)
         except RecursionError:
             return None

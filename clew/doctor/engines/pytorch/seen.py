@@ -253,6 +253,9 @@ class World:
         made = tensors[key] = SeenTensor(self, tensor, gone)
         return made
 
+    def known(self) -> list[SeenTensor]:
+        return list(self._tensors.values())
+
     def storage(self, tensor: torch.Tensor) -> SeenStorage:
         with torch._C.DisableTorchFunction():
             try:

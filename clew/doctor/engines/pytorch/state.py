@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections import Counter
 from types import FrameType
 from typing import Any
 
@@ -12,8 +13,12 @@ import torch
 from clew.core.no_history import NoHistory
 from clew.doctor.facts.places import Place, function_place, here, user_frames
 
-_FIRST = 100  # steps that are looked at in any case
-_EVALUATIONS = 200  # calls without gradients that are looked at besides
+_FIRST = 8  # steps of each optimizer that are looked at in any case
+_MANY = 3  # optimizers that count
+_RARE, _SPARSE = 8, 16  # one of so many after that, and of so many
+_LONG = 200  # after these
+# Of each line that calls a model without gradients, while no step is looked at.
+_EVALUATIONS = 8
 
 
 class ThreadState:
@@ -65,25 +70,24 @@ class Local(threading.local):
 
 
 class Sampling:
-    """Which steps are looked at: all of them at first, then one window in every so many steps.
+    """Which steps are looked at: the first ones, then one window in every so many steps.
 
     A window begins when a step ends and holds as many steps as there are optimizers.
     """
 
     def __init__(self, every: int | None) -> None:
         self.every = every
-        self.first = _FIRST if every is None else min(_FIRST, 8)
         self.steps = 0
         self.left = 1
-        self.evaluations = 0
+        self.evaluations: Counter[Place | None] = Counter()
         self.is_open = True
 
     def step_ended(self, optimizers: int) -> None:
         self.steps += 1
         every = self.every
         if every is None:
-            every = 1 if self.steps < 64 else 4 if self.steps < 400 else 16
-        if self.steps < self.first or every <= 1:
+            every = _RARE if self.steps < _LONG else _SPARSE
+        if self.steps < _FIRST * min(optimizers, _MANY) or every <= 1:
             self.is_open = True
             return
         self.left -= 1
@@ -91,8 +95,10 @@ class Sampling:
             self.left = max(1, optimizers)
         self.is_open = self.left > 0
 
-    def model_evaluated(self) -> None:
-        """A model is called without gradients, or in evaluation mode."""
-        if not self.is_open and self.evaluations < _EVALUATIONS:
-            self.evaluations += 1
-            self.is_open = True
+    def model_evaluated(self) -> bool:
+        """A model is called without gradients, or in evaluation mode: is that looked at?"""
+        place = here()
+        self.evaluations[place] += 1
+        count = self.evaluations[place]
+        self.is_open = count <= _EVALUATIONS or count % _SPARSE == 0
+        return self.is_open

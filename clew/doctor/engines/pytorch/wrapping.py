@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -26,6 +27,17 @@ if TYPE_CHECKING:
     from clew.doctor.engines.pytorch.hub import Hub
 
 _Module = torch.nn.Module
+_CALL = _Module._call_impl.__code__
+
+
+def _in_module() -> bool:
+    """Whether a module is being called: what it does without gradients is a part of that."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        if frame.f_code is _CALL:
+            return True
+        frame = frame.f_back
+    return False
 
 
 class Wrapping:
@@ -34,6 +46,7 @@ class Wrapping:
     def __init__(self, hub: Hub) -> None:
         self.hub = hub
         self.handles: list[Any] = []
+        self.module_handles: list[Any] = []
         self.replaced: list[tuple[Any, str, Any, Any]] = []
         self.depths: dict[str, int] = {}
         self.paths: dict[int, str] = {}
@@ -42,9 +55,8 @@ class Wrapping:
     # -- coming and going --------------------------------------------------------------------------
 
     def install(self) -> None:
+        self.watch_modules()
         hooks = self.handles
-        hooks.append(module_hooks.register_module_forward_pre_hook(self._entered))
-        hooks.append(module_hooks.register_module_forward_hook(self._left, always_call=True))
         hooks.append(optimizer_hooks.register_optimizer_step_pre_hook(self._step_begins))
         hooks.append(optimizer_hooks.register_optimizer_step_post_hook(self._step_ends))
         self._wrap_modules()
@@ -59,6 +71,7 @@ class Wrapping:
         self._run_eagerly()
 
     def remove(self) -> None:
+        self.leave_modules()
         for handle in self.handles:
             handle.remove()
         self.handles.clear()
@@ -70,6 +83,20 @@ class Wrapping:
         if self.stance:
             torch.compiler.set_stance("default")
             self.stance = False
+
+    def watch_modules(self) -> None:
+        """See calls of modules: of all of them, so only while somebody looks or will."""
+        if not self.module_handles:
+            register = module_hooks.register_module_forward_hook
+            self.module_handles = [
+                module_hooks.register_module_forward_pre_hook(self._entered),
+                register(self._left, always_call=True),
+            ]
+
+    def leave_modules(self) -> None:
+        for handle in self.module_handles:
+            handle.remove()
+        self.module_handles = []
 
     def _replace(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
         old = vars(owner)[name]
@@ -88,13 +115,16 @@ class Wrapping:
         self._around(owner, name, after=tell)
 
     def _around(
-        self, owner: Any, name: str, before: Any = None, after: Any = None, finally_: Any = None
-    ) -> None:
+        self, owner: Any, name: str, before: Any = None, after: Any = None, finally_: Any = None,
+        always: bool = False,
+    ) -> None:  # fmt: skip
+        """Tell of a call; of one in a step that is not looked at, if it is told `always`."""
         depths, hub = self.depths, self.hub
 
         def make(old: Any) -> Any:
             def call(*args: Any, **kwargs: Any) -> Any:
-                if not hub.is_open or hub.local.state.busy or depths.get(name):
+                is_told = hub.is_open or (always and hub.sessions)
+                if not is_told or hub.local.state.busy or depths.get(name):
                     return old(*args, **kwargs)
                 depths[name] = 1
                 try:
@@ -121,13 +151,14 @@ class Wrapping:
         def made(old: Any) -> Any:
             def init(module: Any, *args: Any, **kwargs: Any) -> None:
                 old(module, *args, **kwargs)
-                if self._is_open():
+                if self.hub.sessions and not self.hub.local.state.busy:
                     tell("module_made", module)
 
             return init
 
         self._replace(_Module, "__init__", made)
         self._before(_Module, "train", lambda m, mode=True: tell("module_mode_set", m, bool(mode)))
+        self._replace(_Module, "eval", self._evaluating)
         self._before(
             _Module, "zero_grad", lambda m, set_to_none=True: tell("zero_grad", m)
         )  # fmt: skip
@@ -152,7 +183,8 @@ class Wrapping:
         def parameter(old: Any) -> Any:
             def new(cls: Any, data: Any = None, requires_grad: bool = True) -> Any:
                 made = old(cls, data, requires_grad)
-                if self._is_open() and isinstance(made, torch.Tensor):
+                is_told = self.hub.sessions and not self.hub.local.state.busy
+                if is_told and isinstance(made, torch.Tensor):
                     given = see(data) if isinstance(data, torch.Tensor) else None
                     tell("parameter_made", see(made), given)
                 return made
@@ -199,8 +231,8 @@ class Wrapping:
         if not hub.sampling.is_open and state.model is None:
             if torch.is_grad_enabled() and module.training:
                 state.model = id(module)
-            else:
-                hub.sampling.model_evaluated()
+            elif hub.sampling.model_evaluated():
+                hub.tell("watch_resumes")
         if hub.sampling.is_open:
             hub.resume()
             hub.safely(self._tell_entered, module, args)
@@ -230,14 +262,18 @@ class Wrapping:
     def _wrap_training(self) -> None:
         tell = self.hub.tell
         Optimizer = torch.optim.Optimizer
-        self._after(Optimizer, "__init__", lambda r, o, *a, **k: tell("optimizer_made", o))
+        self._around(
+            Optimizer, "__init__", after=lambda r, o, *a, **k: tell("optimizer_made", o),
+            always=True,
+        )  # fmt: skip
         self._before(Optimizer, "zero_grad", lambda o, *a, **k: tell("zero_grad", o))
-        self._before(
-            lr_scheduler.LRScheduler, "__init__", lambda s, *a, **k: tell("scheduler_made", s)
-        )
+        self._around(
+            lr_scheduler.LRScheduler, "__init__",
+            before=lambda s, *a, **k: tell("scheduler_made", s), always=True,
+        )  # fmt: skip
         for kind in list(vars(lr_scheduler).values()):
             if isinstance(kind, type) and "step" in vars(kind) and hasattr(kind, "state_dict"):
-                self._before(kind, "step", self._scheduled)
+                self._around(kind, "step", before=self._scheduled, always=True)
         Scaler = torch.amp.GradScaler
         self._before(Scaler, "scale", lambda s, *a, **k: tell("loss_scaled", s))
         self._around(
@@ -256,9 +292,24 @@ class Wrapping:
             clipping = vars(torch.nn.utils.clip_grad)[name]
             self.replaced.append((torch.nn.utils, name, vars(torch.nn.utils)[name], clipping))
             setattr(torch.nn.utils, name, clipping)
-        for kind in (torch.inference_mode,):
-            self._replace(kind, "__enter__", self._switching)
-            self._replace(kind, "__exit__", self._switching)
+        self._replace(torch.inference_mode, "__enter__", self._switching)
+        self._replace(torch.inference_mode, "__exit__", self._switching)
+        for kind in (torch.inference_mode, torch.no_grad):
+            self._replace(kind, "__enter__", self._evaluating)
+        self._replace(torch.set_grad_enabled, "__init__", self._evaluating)
+
+    def _evaluating(self, old: Any) -> Any:
+        """What may be the beginning of an evaluation, while no step is looked at."""
+
+        def begin(*args: Any, **kwargs: Any) -> Any:
+            hub = self.hub
+            if not hub.sampling.is_open and not self.module_handles and hub.sessions:
+                state = hub.local.state
+                if not (state.busy or state.in_step or state.backward_runs or _in_module()):
+                    self.watch_modules()
+            return old(*args, **kwargs)
+
+        return begin
 
     def _switching(self, old: Any) -> Any:
         def switch(*args: Any, **kwargs: Any) -> Any:
@@ -292,12 +343,12 @@ class Wrapping:
         self.hub.tell("clipping", [self.hub.world.tensor(p) for p in tensors_in(parameters)])
 
     def _step_begins(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        has_closure = any(callable(each) for each in (*args[1:], *kwargs.values()))
         if self._is_open():
-            has_closure = any(callable(each) for each in (*args[1:], *kwargs.values()))
             self.hub.tell("step_begins", optimizer, has_closure)
             if not has_closure:
-                self.hub.local.state.in_step = True
                 self.hub.pause()
+        self.hub.local.state.in_step = not has_closure
 
     def _step_ends(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         hub = self.hub
@@ -306,11 +357,17 @@ class Wrapping:
             return
         if hub.sampling.is_open:
             hub.safely(self._tell_step_ends, optimizer)
-        known = max((len(each.recorder.optimizers) for each in hub.sessions), default=1)
-        hub.sampling.step_ended(known)
+        else:
+            hub.tell("step_passed", optimizer)
+        was_open = hub.sampling.is_open
+        hub.sampling.step_ended(max(len(each.recorder.optimizers) for each in hub.sessions))
         if hub.sampling.is_open:
+            if not was_open:
+                hub.tell("watch_resumes")
+            self.watch_modules()
             hub.resume()
         else:
+            self.leave_modules()
             hub.pause()
 
     def _tell_step_ends(self, optimizer: Any) -> None:
