@@ -44,7 +44,7 @@ from clew.core.tensor import (
     tangents_of,
 )
 from clew.kernels.compiled.copies import copy_into
-from clew.kernels.numpy.strides import is_gapless
+from clew.kernels.numpy.strides import is_gapless, overlaps_itself
 from clew.kernels.runtime.numpy_capi import address_of
 from clew.observer import active
 from clew.source import _getframe, user_stacklevel, user_where
@@ -92,7 +92,7 @@ def run_inplace(state: State, op: Op, inputs: tuple[Any, ...], params: dict[str,
     else:
         if type(result) is tuple or type(result) is list:
             result = result[0]
-        if op.name.startswith(_WRITE_EXPANDED) and repeats_memory(target._array):
+        if op.name.startswith(_WRITE_SOME) and overlaps_itself(target._array):
             result = _with_changes(target._array, result)
         store(target, result, op.name + "_")
     if plan is not None:
@@ -216,6 +216,9 @@ def check_write(
 
 # These write to expanded tensors as well, with a warning.
 _WRITE_EXPANDED = ("index_fill", "index_put", "masked_fill")
+# These compute some of the elements of their result. The others are not written: they may lie where
+# a new one does.
+_WRITE_SOME = ("index_", "masked_", "put", "scatter", "tril", "triu")
 
 
 def _warn_of_expanded(writer: str) -> None:
@@ -229,7 +232,7 @@ def _warn_of_expanded(writer: str) -> None:
 
 
 def _with_changes(target: np.ndarray, result: np.ndarray) -> np.ndarray:
-    """An expanded array after the elements that a result changes were written to it."""
+    """An array that overlaps after the elements that a result changes were written to it."""
     unchanged = (result == target) | ((result != result) & (target != target))
     np.copyto(target, result, where=~unchanged)
     return target
@@ -396,7 +399,10 @@ def become(
     if state.grad_enabled and result._requires_grad and not mask:
         forbid_view_write(target)
     version = target._storage.version
-    store(target, result._array, writer)
+    array = result._array
+    if writer.startswith(_WRITE_SOME) and overlaps_itself(target._array):
+        array = _with_changes(target._array, array)
+    store(target, array, writer)
     if state.intercept is not None:
         state.intercept.stored(target, result, version)
     if state.grad_enabled and result._requires_grad and result._node is not None:

@@ -108,6 +108,31 @@ def _shifted(array: np.ndarray, offset: int) -> np.ndarray:
     return window[-1:]
 
 
+def overlaps_itself(array: np.ndarray) -> bool:
+    """Whether two elements may lie in one place, as in a window that slides over its memory."""
+    if array.flags.c_contiguous:
+        return False
+    reach = array.itemsize
+    steps = [(abs(step), n) for step, n in zip(array.strides, array.shape, strict=True) if n > 1]
+    for stride, size in sorted(steps):
+        if stride < reach:
+            return array.size > 0
+        reach += stride * (size - 1)
+    return False
+
+
+def memory_of(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """All memory from the first to the last element as a vector, and where in it elements lie."""
+    steps = [stride // array.itemsize for stride in array.strides]
+    reaches = [step * (n - 1) for step, n in zip(steps, array.shape, strict=True)]
+    first = sum(min(reach, 0) for reach in reaches)
+    length = sum(map(abs, reaches)) + 1
+    memory = restride(array, (length,), (array.itemsize,), first * array.itemsize)
+    coordinates = np.indices(array.shape, sparse=True)
+    places = sum((step * each for step, each in zip(steps, coordinates, strict=True)), -first)
+    return memory, np.asarray(places)
+
+
 def is_gapless(array: np.ndarray) -> bool:
     """Whether the elements fill their memory, in whatever order of dimensions."""
     if array.flags.c_contiguous and array.size:
