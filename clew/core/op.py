@@ -72,6 +72,8 @@ class Op:
     """One operation: forward over arrays, gradients in tensor operations."""
 
     is_view = False
+    # Whether the gradient is a view of the incoming one, as that of a view mostly is.
+    expands_grad = False
     # Whether inputs and results may be sparse, or the like: forwards then take and give tensors.
     takes_layouts = False
     # Whether PyTorch's formula leaves the gradient of a real input complex where the result is, so
@@ -154,7 +156,7 @@ class Op:
             "is_bare": self.bare and self.outputs == 1,
             "may_defer": self.deferred is not None,
             "grad_is_view": self.grad_is_view,
-            "is_view": self.is_view,
+            "gives_view": self.is_view or self.expands_grad,
             **saved_properties(self),
         }
         base = RefusingNode if self.node_name == NOT_IMPLEMENTED else OpNode

@@ -17,7 +17,7 @@ from clew.kernels import compiled
 from clew.kernels.codegen.contexts import TYPES
 from clew.kernels.numpy.arrays import widened
 from clew.kernels.numpy.conversion import converted
-from clew.kernels.numpy.strides import overlaps_itself, memory_of
+from clew.kernels.numpy.strides import memory_of, overlaps_itself
 from clew.kernels.runtime import jit
 
 # With so many elements to each position, only those that are added to are converted.

@@ -130,6 +130,7 @@ SUM_ALL = Op(
     linear=True, bare=True,
 )  # fmt: skip
 SUM.keeps_complex = SUM_ALL.keeps_complex = True
+SUM.expands_grad = SUM_ALL.expands_grad = True
 
 
 def sum_dtype(input: Tensor, dtype: dtypes.dtype | None) -> np.dtype:
