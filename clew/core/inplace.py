@@ -97,6 +97,7 @@ def run_inplace(state: State, op: Op, inputs: tuple[Any, ...], params: dict[str,
         store(target, result, op.name + "_")
     if plan is not None:
         edges = edges_of(inputs)
+        plan = op.plan_for_edges(plan, inputs, edges)
         node = record(state, plan, op.node_class, inputs, params, (target,), edges, _getframe(1))
         if _saves_overwritten(plan, inputs, target):
             # As if it had been saved before the write: backward then says that it is gone.
@@ -137,9 +138,21 @@ def _operands_to_save(state: State, plan: Plan, inputs: tuple[Any, ...]) -> tupl
 def _before_write(target: Tensor) -> Tensor:
     node, number = edge_of(target) if target._requires_grad else (None, 0)
     copy: Tensor = restore(target._array.copy(), Storage(), node, number)
+    state = local.state
     for level, tangent in tangents_of(target).items():
-        level.give(copy, tangent.clone())
+        level.give(copy, _copied(state, tangent))
     return copy
+
+
+def _copied(state: State, tangent: Tensor) -> Tensor:
+    """A copy of a tangent, inside of the vmap whose tensor it is, if it is one's."""
+    if not tangent._is_lifted:
+        return tangent.clone()
+    intercept, state.intercept = state.intercept, tangent._level
+    try:
+        return tangent.clone()
+    finally:
+        state.intercept = intercept
 
 
 def _stand_in(target: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ converting it to the input's dtype, happen once, in the engine.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -221,6 +221,22 @@ class Op:
             plan = self.plans[mask] = Plan(self, mask)
         return plan
 
+    def plan_without(self, mask: int, nowhere: int) -> Plan:
+        """The plan where some gradients go nowhere: what only these need is not saved.
+
+        As in PyTorch it is where there is one input to differentiate by.
+        """
+        return self.plan(mask & ~nowhere if len(self.grads) > 1 else mask)
+
+    def plan_for_edges(
+        self, plan: Plan, inputs: tuple[Any, ...], edges: Sequence[Edge | None]
+    ) -> Plan:
+        """The same for a plan that has been made, with edges that may be missing."""
+        wanted = [isinstance(each, Tensor) and each._requires_grad for each in inputs]
+        mask = sum(1 << index for index, is_wanted in enumerate(wanted) if is_wanted)
+        reached = sum(1 << index for index, edge in enumerate(edges) if edge is not None)
+        return plan if mask == reached else self.plan_without(mask, mask & ~reached)
+
     # -- running ---------------------------------------------------------------------------
 
     def __call__(self, *inputs: Any, **params: Any) -> Any:
@@ -291,7 +307,7 @@ class Op:
         out._array = array
         out._requires_grad = False
         out._node = out._view = out._grad = out._reason = None
-        out._output_nr = mask = 0
+        out._output_nr = mask = nowhere = 0
         observer = active.observer
         if not state.grad_enabled:
             finish_without_history(state, inputs, out)
@@ -319,9 +335,13 @@ class Op:
                 if value._requires_grad:
                     mask += bit
                     source = value._node
-                    edges.append(
-                        recorded_edge(value) if source is None else (source, value._output_nr)
-                    )
+                    if source is None:
+                        edge = recorded_edge(value)
+                        edges.append(edge)
+                        if edge is None:
+                            nowhere += bit
+                    else:
+                        edges.append((source, value._output_nr))
                 else:
                     edges.append(None)
                     if value._reason is not None:
@@ -337,6 +357,8 @@ class Op:
         if self.differentiable and (array.dtype is F32 or array.dtype.kind in "fcVW"):
             plan = self.plans.get(mask) or self.plan(mask)
             if plan.active:
+                if nowhere:
+                    plan = self.plan_without(mask, nowhere)
                 out._requires_grad = True
                 out._reason = None
                 # Two frames up is the user's line for a method, or a wrapper that `record` skips.
@@ -396,6 +418,7 @@ class Op:
         for number, out in enumerate(outs):
             out._output_nr = number
         edges = edges_of(inputs)
+        plan = self.plan_for_edges(plan, inputs, edges)
         node = record(state, plan, self.node_class, inputs, params, outs, edges, _getframe(1))
         for out in outs:
             if self.can_differentiate(out):

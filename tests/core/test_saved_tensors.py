@@ -48,6 +48,37 @@ def test_the_innermost_hooks_apply(torch: Any) -> Any:
 
 
 @twice
+def test_what_only_gradients_that_go_nowhere_need_is_not_saved(torch: Any) -> Any:
+    """A view without history that requires grad as its base does gets no gradient."""
+    seen: list[Any] = []
+    for kind in ("under no_grad", "before the base", "usual"):
+        for of_other in (True, False):
+            base = leaf(torch, [1.0, 2.0, 3.0])
+            if kind == "before the base":
+                base = base.detach()
+                view = base[:2]
+                base.requires_grad_()
+            else:
+                with torch.set_grad_enabled(kind == "usual"):
+                    view = base[:2]
+            other = torch.tensor([0.5, 0.25], dtype=base.dtype, requires_grad=of_other)
+            functions = [
+                lambda v, o: v * o, lambda v, o: o * v, lambda v, o: v @ o, lambda v, o: v * v,
+                lambda v, o: v / o, lambda v, o: torch.addcmul(o, v, o), torch.hypot, torch.atan2,
+                lambda v, o: v.exp(), lambda v, o: v**2, lambda v, o: v**o, torch.maximum,
+                lambda v, o: (o * 1).mul_(v), lambda v, o: torch.cat([v * o, o]),
+            ]  # fmt: skip
+            for function in functions:
+                saved: list[Any] = []
+                pack = lambda t, saved=saved: (saved.append(t.detach().clone()), t)[1]  # noqa: E731
+                with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
+                    result = function(view, other)
+                result.sum().backward()
+                seen += [sorted(each.sum().item() for each in saved), base.grad, other.grad]
+    return seen
+
+
+@twice
 def test_saved_tensors_hook_errors(torch: Any) -> Any:
     x = leaf(torch, [2.0])
     graph = torch.autograd.graph
