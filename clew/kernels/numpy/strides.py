@@ -128,9 +128,10 @@ def memory_of(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     first = sum(min(reach, 0) for reach in reaches)
     length = sum(map(abs, reaches)) + 1
     memory = restride(array, (length,), (array.itemsize,), first * array.itemsize)
-    coordinates = np.indices(array.shape, sparse=True)
-    places = sum((step * each for step, each in zip(steps, coordinates, strict=True)), -first)
-    return memory, np.asarray(places)
+    places = np.full(array.shape, -first)
+    for step, along in zip(steps, np.indices(array.shape, sparse=True), strict=True):
+        places += step * along
+    return memory, places
 
 
 def is_gapless(array: np.ndarray) -> bool:

@@ -23,7 +23,6 @@ from clew.core.meta.device import refuse_read
 from clew.core.public import methods
 from clew.core.tensor import Tensor, wrap
 from clew.ops.index.index_put import (
-    ALL,
     apart,
     check_dtypes,
     check_put_dtype,
@@ -33,6 +32,7 @@ from clew.ops.index.index_put import (
     refuse_bytes,
     split_indices,
 )
+from clew.ops.index.walking import ALL
 from clew.ops.shape.slicing import SELECT, SLICE
 from clew.ops.shape.splitting import UNBIND
 from clew.ops.shape.squeezing import UNSQUEEZE
