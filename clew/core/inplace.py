@@ -21,6 +21,7 @@ from clew.core.casting import without_autocast
 from clew.core.copy_slices import CopySlices
 from clew.core.meta.handlers import is_wrapper
 from clew.core.mirror import MIRRORS, bits_of, reflect
+from clew.core.no_history import records_write
 from clew.core.node import Node, edge_of, restore, retain
 from clew.core.op import Op
 from clew.core.recording import (
@@ -71,7 +72,7 @@ def run_inplace(state: State, op: Op, inputs: tuple[Any, ...], params: dict[str,
         check_overlap(inputs)
     if target._array.dtype.kind == "b":
         op.refuse_target(dtypes.bool_, inputs)
-    recorded = mask and op.can_differentiate(target)
+    recorded = mask and records_write(op, target, mask)
     plan = op.plan(mask) if recorded else None
     if plan is not None and plan.saves_input:
         inputs = _operands_to_save(state, plan, inputs)
@@ -103,7 +104,7 @@ def run_inplace(state: State, op: Op, inputs: tuple[Any, ...], params: dict[str,
             # As if it had been saved before the write: backward then says that it is gone.
             _set_saved_version(node, target._storage, version)
         rebase(state, target, node, is_step=True)
-    elif mask and not op.can_differentiate(target):
+    elif mask:
         target._reason = op.reason(state, mask, inputs)
     observer = active.observer
     if observer is not None:

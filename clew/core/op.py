@@ -27,7 +27,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.arguments import parameter_names
-from clew.core.no_history import NoHistory
+from clew.core.no_history import NoHistory, refuse_integers
 from clew.core.node import Edge, Node, edge_of, recorded_edge
 from clew.core.recording import (
     DTYPE,
@@ -74,6 +74,8 @@ class Op:
     is_view = False
     # Whether the gradient is a view of the incoming one, as that of a view mostly is.
     expands_grad = False
+    # Whether in place PyTorch gives integers and bools a history, which nothing can be done with.
+    marks_integers = False
     # Whether inputs and results may be sparse, or the like: forwards then take and give tensors.
     takes_layouts = False
     # Whether PyTorch's formula leaves the gradient of a real input complex where the result is, so
@@ -228,12 +230,9 @@ class Op:
         """
         return self.plan(mask & ~nowhere if len(self.grads) > 1 else mask)
 
-    def plan_for_edges(
-        self, plan: Plan, inputs: tuple[Any, ...], edges: Sequence[Edge | None]
-    ) -> Plan:
+    def plan_for_edges(self, plan: Plan, inputs: Any, edges: Sequence[Edge | None]) -> Plan:
         """The same for a plan that has been made, with edges that may be missing."""
-        wanted = [isinstance(each, Tensor) and each._requires_grad for each in inputs]
-        mask = sum(1 << index for index, is_wanted in enumerate(wanted) if is_wanted)
+        mask = grad_mask(inputs)
         reached = sum(1 << index for index, edge in enumerate(edges) if edge is not None)
         return plan if mask == reached else self.plan_without(mask, mask & ~reached)
 
@@ -368,6 +367,7 @@ class Op:
                 if observer is not None:
                     observer.op_ran(self.name, inputs, params, out)
                 return out
+        refuse_integers(self, inputs, array.dtype)
         out._reason = self.reason(state, mask, inputs)
         if observer is not None:
             observer.op_ran(self.name, inputs, params, out)
@@ -392,6 +392,7 @@ class Op:
             if plan.active and any([differentiable(out) for out in outs]):
                 self.attach_many(state, plan, inputs, params, outs)
                 return self.observed(inputs, params, outs)
+            refuse_integers(self, inputs, outs[0]._layout.dtype)
         reason = self.reason(state, mask, inputs)
         for out in outs:
             out._reason = reason

@@ -387,9 +387,12 @@ def follow_base(tensor: Tensor, view: View) -> None:
             if local.state.grad_enabled:
                 raise _lost(tensor, view)
             return
-        from_base = replay_history(view, _history_source(view))
+        source = _history_source(view)
+        # Of integers no view with a history can be made; theirs leads nowhere in any case.
+        of_integers = tensor._layout.dtype.kind in "iub"
+        from_base = source if of_integers else replay_history(view, source)
         retained = take_retained(tensor)
-        tensor._node = view.op.in_one_node(view, from_base)
+        tensor._node = from_base._node if of_integers else view.op.in_one_node(view, from_base)
         tensor._output_nr = from_base._output_nr
         tensor._requires_grad = True
         view.borrows = False

@@ -70,7 +70,11 @@ def test_what_only_gradients_that_go_nowhere_need_is_not_saved(torch: Any) -> An
             ]  # fmt: skip
             for function in functions:
                 saved: list[Any] = []
-                pack = lambda t, saved=saved: (saved.append(t.detach().clone()), t)[1]  # noqa: E731
+
+                def pack(t: Any, saved: list[Any] = saved) -> Any:
+                    saved.append(t.detach().clone())
+                    return t
+
                 with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
                     result = function(view, other)
                 result.sum().backward()

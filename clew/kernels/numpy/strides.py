@@ -129,8 +129,8 @@ def memory_of(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     length = sum(map(abs, reaches)) + 1
     memory = restride(array, (length,), (array.itemsize,), first * array.itemsize)
     places = np.full(array.shape, -first)
-    for step, along in zip(steps, np.indices(array.shape, sparse=True), strict=True):
-        places += step * along
+    for dim, (step, n) in enumerate(zip(steps, array.shape, strict=True)):
+        places += (step * np.arange(n)).reshape(-1, *[1] * (array.ndim - 1 - dim))
     return memory, places
 
 

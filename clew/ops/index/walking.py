@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -62,15 +61,16 @@ def as_walked(
     return places, at, all_strides
 
 
-class Walk(NamedTuple):
+class Walk:
     """How PyTorch writes at indices: for each value, in order, which one, where to, and whether the
     index is out of range. Elements count in row-major order, values as if they were broadcast.
     """
 
-    shape: Shape
-    sources: np.ndarray
-    numbers: np.ndarray
-    wrong: np.ndarray
+    def __init__(
+        self, shape: Shape, sources: np.ndarray, numbers: np.ndarray, wrong: np.ndarray
+    ) -> None:
+        self.shape = shape
+        self.sources, self.numbers, self.wrong = sources, numbers, wrong
 
 
 def walk(

@@ -11,6 +11,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.elementwise import F32, F64, NO_PARAMS
+from clew.core.no_history import no_integer_history
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
@@ -137,10 +138,7 @@ def sum_dtype(input: Tensor, dtype: dtypes.dtype | None) -> np.dtype:
     """Integers and bools are summed as int64 unless a dtype is asked for."""
     if dtype is not None:
         if dtype.category < dtypes.FLOAT and local.state.grad_enabled and input.requires_grad:
-            raise RuntimeError(
-                f"Autograd not support dtype: {dtype.scalar_name}\n"
-                "  Integers have no gradient: detach() the input first." + errors.at_user_line()
-            )
+            raise no_integer_history(dtype.np)
         return dtype.np
     have = input.dtype
     return dtypes.int64.np if have.category < dtypes.FLOAT else have.np
