@@ -151,6 +151,7 @@ PLACES = {
     "put_ accumulate": lambda lib, x: x.put_(
         lib.tensor([4, 3]), lib.tensor([-1.0, -2.0]), accumulate=True
     ),
+    "lerp_": lambda lib, x: x.lerp_(x * 0, 0.5),
     "tril_": lambda lib, x: x.tril_(),
     "triu_": lambda lib, x: x.triu_(1),
 }
