@@ -228,7 +228,8 @@ class Op:
 
         As in PyTorch it is where there is one input to differentiate by.
         """
-        return self.plan(mask & ~nowhere if len(self.grads) > 1 else mask)
+        is_one = len(self.grads) < 2 or self.node_name.endswith("NotImplemented")
+        return self.plan(mask if is_one else mask & ~nowhere)
 
     def plan_for_edges(self, plan: Plan, inputs: Any, edges: Sequence[Edge | None]) -> Plan:
         """The same for a plan that has been made, with edges that may be missing."""

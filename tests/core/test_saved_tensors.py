@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.twice import leaf, raised, twice
+from tests.twice import leaf, outcome, raised, twice
 
 # ---------------------------------------------------------------- saved tensors
 
@@ -80,6 +80,25 @@ def test_what_only_gradients_that_go_nowhere_need_is_not_saved(torch: Any) -> An
                 result.sum().backward()
                 seen += [sorted(each.sum().item() for each in saved), base.grad, other.grad]
     return seen
+
+
+@twice
+def test_operations_without_a_derivative_refuse_gradients_that_go_nowhere(torch: Any) -> Any:
+    base = leaf(torch, [1.0, 2.0, 3.0])
+    with torch.no_grad():
+        view = base[:2]
+    results = [0.5 // view, view // view, view // 2]
+    return [raised(result.sum().backward, words=5) for result in results]
+
+
+@twice
+def test_questions_to_views_that_have_lost_their_history(torch: Any) -> Any:
+    base = leaf(torch, [1.0, 2.0, 3.0]) * 1
+    with torch.no_grad():
+        view = base[:2]
+        base.mul_(2)
+    questions = [torch.equal, torch.allclose, torch.isclose, torch.eq, torch.isin]
+    return [outcome(lambda: question(view, view), words=4) for question in questions]  # noqa: B023  (called at once)
 
 
 @twice
