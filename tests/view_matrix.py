@@ -158,17 +158,6 @@ STALE_LEAF = "RuntimeError: a leaf Variable"
 OVERLAP = "more than one element"
 
 
-def loses_a_leaf(program: Program) -> bool:
-    """Whether PyTorch forgets a leaf: one that is itself a view, written to under no_grad.
-
-    Views of it then get their history from its base, which has none. In clew they keep leading to
-    the leaf.
-    """
-    base, view, actions = program
-    written = any(action.startswith(("no_grad", "inference")) for action in actions)
-    return base == "leaf view" and written and view in ("view", "view of view", "part", "expanded")
-
-
 def run(m: Any, program: Program, end: str) -> dict[str, Any]:
     """Carry out a program, go backward from one of its ends, and tell what was seen."""
     base, view, actions = program

@@ -74,14 +74,14 @@ def _with_flag(self: Tensor, requires_grad: bool) -> Tensor:
     observer = active.observer
     if observer is not None and requires_grad:
         observer.requires_grad_set(self)
-    if self._node is not None and not self._node.is_accumulator:
-        if requires_grad:
-            return self
-        raise errors.not_a_leaf(requires_grad)
     if requires_grad and not (self.dtype.is_floating_point or self.dtype.is_complex):
         raise RuntimeError(
             "only Tensors of floating point dtype can require gradients" + errors.at_user_line()
         )
+    if self._node is not None and not self._node.is_accumulator:
+        if requires_grad:
+            return self
+        raise errors.not_a_leaf(requires_grad)
     if requires_grad and self._storage.is_inference and not local.state.inference:
         raise errors.inference_requires_grad()
     if not requires_grad and self._requires_grad:

@@ -47,10 +47,21 @@ def fit(
     want = dtypes.BY_NUMPY[dtype]
     have = dtypes.BY_NUMPY[grad._layout.dtype]
     if have is not want:
+        if want.category < dtypes.FLOAT:
+            raise no_integer_gradient()
         if have.is_complex and not want.is_complex:
             grad = grad.real
         grad = grad.to(want)
     return grad
+
+
+def no_integer_gradient() -> RuntimeError:
+    """That backward has come to integers or bools that a value with history was written to."""
+    return RuntimeError(
+        "isDifferentiableType(grad.scalar_type()) INTERNAL ASSERT FAILED\n"
+        "  A value with history was written to integers or bools, which have no gradient."
+        + errors.at_user_line()
+    )
 
 
 def refuse_complex_gradient(grad: Tensor, dtype: np.dtype | None, source: Node) -> None:

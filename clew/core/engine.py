@@ -200,7 +200,7 @@ class Run:
             if edge is not None:
                 following = edge[0]
                 # What is returned is a view where PyTorch's is: bare arrays do not say so.
-                if following not in needed or (node.is_view and following in targets):
+                if following not in needed or (node.gives_view and following in targets):
                     return False
         return True
 

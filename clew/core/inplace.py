@@ -21,6 +21,7 @@ from clew.core.casting import without_autocast
 from clew.core.copy_slices import CopySlices
 from clew.core.meta.handlers import is_wrapper
 from clew.core.mirror import MIRRORS, bits_of, reflect
+from clew.core.no_history import records_write
 from clew.core.node import Node, edge_of, restore, retain
 from clew.core.op import Op
 from clew.core.recording import (
@@ -44,7 +45,7 @@ from clew.core.tensor import (
     tangents_of,
 )
 from clew.kernels.compiled.copies import copy_into
-from clew.kernels.numpy.strides import is_gapless
+from clew.kernels.numpy.strides import is_gapless, overlaps_itself
 from clew.kernels.runtime.numpy_capi import address_of
 from clew.observer import active
 from clew.source import _getframe, user_stacklevel, user_where
@@ -71,7 +72,7 @@ def run_inplace(state: State, op: Op, inputs: tuple[Any, ...], params: dict[str,
         check_overlap(inputs)
     if target._array.dtype.kind == "b":
         op.refuse_target(dtypes.bool_, inputs)
-    recorded = mask and op.can_differentiate(target)
+    recorded = mask and records_write(op, target, mask)
     plan = op.plan(mask) if recorded else None
     if plan is not None and plan.saves_input:
         inputs = _operands_to_save(state, plan, inputs)
@@ -92,17 +93,18 @@ def run_inplace(state: State, op: Op, inputs: tuple[Any, ...], params: dict[str,
     else:
         if type(result) is tuple or type(result) is list:
             result = result[0]
-        if op.name.startswith(_WRITE_EXPANDED) and repeats_memory(target._array):
+        if op.name.startswith(_WRITE_SOME) and overlaps_itself(target._array):
             result = _with_changes(target._array, result)
         store(target, result, op.name + "_")
     if plan is not None:
         edges = edges_of(inputs)
+        plan = op.plan_for_edges(plan, inputs, edges)
         node = record(state, plan, op.node_class, inputs, params, (target,), edges, _getframe(1))
         if _saves_overwritten(plan, inputs, target):
             # As if it had been saved before the write: backward then says that it is gone.
             _set_saved_version(node, target._storage, version)
         rebase(state, target, node, is_step=True)
-    elif mask and not op.can_differentiate(target):
+    elif mask:
         target._reason = op.reason(state, mask, inputs)
     observer = active.observer
     if observer is not None:
@@ -137,9 +139,21 @@ def _operands_to_save(state: State, plan: Plan, inputs: tuple[Any, ...]) -> tupl
 def _before_write(target: Tensor) -> Tensor:
     node, number = edge_of(target) if target._requires_grad else (None, 0)
     copy: Tensor = restore(target._array.copy(), Storage(), node, number)
+    state = local.state
     for level, tangent in tangents_of(target).items():
-        level.give(copy, tangent.clone())
+        level.give(copy, _copied(state, tangent))
     return copy
+
+
+def _copied(state: State, tangent: Tensor) -> Tensor:
+    """A copy of a tangent, inside of the vmap whose tensor it is, if it is one's."""
+    if not tangent._is_lifted:
+        return tangent.clone()
+    intercept, state.intercept = state.intercept, tangent._level
+    try:
+        return tangent.clone()
+    finally:
+        state.intercept = intercept
 
 
 def _stand_in(target: Tensor) -> Tensor:
@@ -216,6 +230,9 @@ def check_write(
 
 # These write to expanded tensors as well, with a warning.
 _WRITE_EXPANDED = ("index_fill", "index_put", "masked_fill")
+# These compute some of the elements of their result. The others are not written: they may lie where
+# a new one does.
+_WRITE_SOME = ("index_", "masked_", "put", "scatter", "tril", "triu")
 
 
 def _warn_of_expanded(writer: str) -> None:
@@ -229,7 +246,7 @@ def _warn_of_expanded(writer: str) -> None:
 
 
 def _with_changes(target: np.ndarray, result: np.ndarray) -> np.ndarray:
-    """An expanded array after the elements that a result changes were written to it."""
+    """An array that overlaps after the elements that a result changes were written to it."""
     unchanged = (result == target) | ((result != result) & (target != target))
     np.copyto(target, result, where=~unchanged)
     return target
@@ -396,7 +413,10 @@ def become(
     if state.grad_enabled and result._requires_grad and not mask:
         forbid_view_write(target)
     version = target._storage.version
-    store(target, result._array, writer)
+    array = result._array
+    if writer.startswith(_WRITE_SOME) and overlaps_itself(target._array):
+        array = _with_changes(target._array, array)
+    store(target, array, writer)
     if state.intercept is not None:
         state.intercept.stored(target, result, version)
     if state.grad_enabled and result._requires_grad and result._node is not None:

@@ -7,10 +7,15 @@ from collections import deque
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from clew import errors
+from clew.backend import dtypes
 from clew.observer import active
 
 if TYPE_CHECKING:
     from clew.core.node import Node
+    from clew.core.op import Op
     from clew.core.tensor import Tensor
 
 
@@ -56,3 +61,35 @@ class NoHistory:
 
 # The last cuts, newest last: for explaining why a gradient did not reach a leaf.
 CUTS: deque[tuple[NoHistory, weakref.ref[Node]]] = deque(maxlen=64)
+
+
+# -- integers and bools that a value with history was written to ---------------------------------
+#
+# As in PyTorch they then have a history, with which nothing can be done: what gives integers or
+# bools refuses them, and so does backward.
+
+
+def no_integer_history(dtype: np.dtype) -> RuntimeError:
+    """That integers or bools would be computed of what has a history."""
+    return RuntimeError(
+        f"Autograd not support dtype: {dtypes.BY_NUMPY[dtype].scalar_name}\n"
+        "  Integers have no gradient: detach() the input first." + errors.at_user_line()
+    )
+
+
+def refuse_integers(op: Op, inputs: tuple[Any, ...], dtype: np.dtype) -> None:
+    """Raise for a result of integers or bools of what has a history, but for conversions."""
+    if dtype.kind in "fcVW" or op.name in ("_to_copy", "floor_divide") or not op.differentiable:
+        return
+    if op.marks_integers:
+        raise no_integer_history(dtype)
+    for value in inputs:
+        if getattr(value, "_requires_grad", False) and value._layout.dtype.kind not in "fcVW":
+            raise no_integer_history(dtype)
+
+
+def records_write(op: Op, target: Tensor, mask: int) -> bool:
+    """Whether the in-place form makes a node: a history that integers have goes on."""
+    if not op.differentiable or target._layout.dtype.kind in "fcVW":
+        return op.differentiable
+    return op.marks_integers or bool(mask & 1 and op.name != "copy")

@@ -58,8 +58,8 @@ class Node(observed.Node):
     may_defer = False
     # Whether the gradient for its edge is a view of the incoming one, with the axes permuted.
     grad_is_view = False
-    # Whether the operation gives a view, so that its gradient may be one as well.
-    is_view = False
+    # Whether the gradient may be a view of the incoming one.
+    gives_view = False
     # Whether backward is user code, which may read any gradient.
     is_custom = False
     # Whether backward takes over the gradients that it is given: nobody else then holds them.

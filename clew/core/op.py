@@ -19,7 +19,7 @@ converting it to the input's dtype, happen once, in the engine.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.arguments import parameter_names
-from clew.core.no_history import NoHistory
+from clew.core.no_history import NoHistory, refuse_integers
 from clew.core.node import Edge, Node, edge_of, recorded_edge
 from clew.core.recording import (
     DTYPE,
@@ -72,6 +72,10 @@ class Op:
     """One operation: forward over arrays, gradients in tensor operations."""
 
     is_view = False
+    # Whether the gradient is a view of the incoming one, as that of a view mostly is.
+    expands_grad = False
+    # Whether in place PyTorch gives integers and bools a history, which nothing can be done with.
+    marks_integers = False
     # Whether inputs and results may be sparse, or the like: forwards then take and give tensors.
     takes_layouts = False
     # Whether PyTorch's formula leaves the gradient of a real input complex where the result is, so
@@ -154,7 +158,7 @@ class Op:
             "is_bare": self.bare and self.outputs == 1,
             "may_defer": self.deferred is not None,
             "grad_is_view": self.grad_is_view,
-            "is_view": self.is_view,
+            "gives_view": self.is_view or self.expands_grad,
             **saved_properties(self),
         }
         base = RefusingNode if self.node_name == NOT_IMPLEMENTED else OpNode
@@ -218,6 +222,20 @@ class Op:
         if plan is None:
             plan = self.plans[mask] = Plan(self, mask)
         return plan
+
+    def plan_without(self, mask: int, nowhere: int) -> Plan:
+        """The plan where some gradients go nowhere: what only these need is not saved.
+
+        As in PyTorch it is where there is one input to differentiate by.
+        """
+        is_one = len(self.grads) < 2 or self.node_name.endswith("NotImplemented")
+        return self.plan(mask if is_one else mask & ~nowhere)
+
+    def plan_for_edges(self, plan: Plan, inputs: Any, edges: Sequence[Edge | None]) -> Plan:
+        """The same for a plan that has been made, with edges that may be missing."""
+        mask = grad_mask(inputs)
+        reached = sum(1 << index for index, edge in enumerate(edges) if edge is not None)
+        return plan if mask == reached else self.plan_without(mask, mask & ~reached)
 
     # -- running ---------------------------------------------------------------------------
 
@@ -289,7 +307,7 @@ class Op:
         out._array = array
         out._requires_grad = False
         out._node = out._view = out._grad = out._reason = None
-        out._output_nr = mask = 0
+        out._output_nr = mask = nowhere = 0
         observer = active.observer
         if not state.grad_enabled:
             finish_without_history(state, inputs, out)
@@ -317,9 +335,13 @@ class Op:
                 if value._requires_grad:
                     mask += bit
                     source = value._node
-                    edges.append(
-                        recorded_edge(value) if source is None else (source, value._output_nr)
-                    )
+                    if source is None:
+                        edge = recorded_edge(value)
+                        edges.append(edge)
+                        if edge is None:
+                            nowhere += bit
+                    else:
+                        edges.append((source, value._output_nr))
                 else:
                     edges.append(None)
                     if value._reason is not None:
@@ -335,6 +357,8 @@ class Op:
         if self.differentiable and (array.dtype is F32 or array.dtype.kind in "fcVW"):
             plan = self.plans.get(mask) or self.plan(mask)
             if plan.active:
+                if nowhere:
+                    plan = self.plan_without(mask, nowhere)
                 out._requires_grad = True
                 out._reason = None
                 # Two frames up is the user's line for a method, or a wrapper that `record` skips.
@@ -344,6 +368,7 @@ class Op:
                 if observer is not None:
                     observer.op_ran(self.name, inputs, params, out)
                 return out
+        refuse_integers(self, inputs, array.dtype)
         out._reason = self.reason(state, mask, inputs)
         if observer is not None:
             observer.op_ran(self.name, inputs, params, out)
@@ -368,6 +393,7 @@ class Op:
             if plan.active and any([differentiable(out) for out in outs]):
                 self.attach_many(state, plan, inputs, params, outs)
                 return self.observed(inputs, params, outs)
+            refuse_integers(self, inputs, outs[0]._layout.dtype)
         reason = self.reason(state, mask, inputs)
         for out in outs:
             out._reason = reason
@@ -394,6 +420,7 @@ class Op:
         for number, out in enumerate(outs):
             out._output_nr = number
         edges = edges_of(inputs)
+        plan = self.plan_for_edges(plan, inputs, edges)
         node = record(state, plan, self.node_class, inputs, params, outs, edges, _getframe(1))
         for out in outs:
             if self.can_differentiate(out):

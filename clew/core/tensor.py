@@ -388,15 +388,16 @@ def follow_base(tensor: Tensor, view: View) -> None:
                 raise _lost(tensor, view)
             return
         source = _history_source(view)
-        if source._requires_grad:
-            from_base = replay_history(view, source)
-            retained = take_retained(tensor)
-            tensor._node = view.op.in_one_node(view, from_base)
-            tensor._output_nr = from_base._output_nr
-            tensor._requires_grad = True
-            view.borrows = False
-            if retained and tensor._node is not None:
-                tensor._node.more().retained[tensor._output_nr] = WeakTensorRef(tensor)
+        # Of integers no view with a history can be made; theirs leads nowhere in any case.
+        of_integers = tensor._layout.dtype.kind in "iub"
+        from_base = source if of_integers else replay_history(view, source)
+        retained = take_retained(tensor)
+        tensor._node = from_base._node if of_integers else view.op.in_one_node(view, from_base)
+        tensor._output_nr = from_base._output_nr
+        tensor._requires_grad = True
+        view.borrows = False
+        if retained and tensor._node is not None:
+            tensor._node.more().retained[tensor._output_nr] = WeakTensorRef(tensor)
         view.made = storage.changes
     elif not has_history:
         borrow_flag(tensor)
@@ -443,14 +444,12 @@ def take_retained(tensor: Tensor) -> bool:
 
 
 def _history_source(view: View) -> Tensor:
-    """The base; if its history was cut off by `detach_()`, one from which gradients go nowhere.
+    """The base; if it requires no grad, a stand-in for it from which gradients go nowhere.
 
-    A base that never had a history may have a view that is a leaf, and views of that one lead to
-    the leaf as before. (PyTorch forgets the leaf.)
+    So views of a leaf that is a view itself lose the leaf, as in PyTorch.
     """
     base = view.base
-    reason = base._reason
-    if base._requires_grad or reason is None or reason.op != "detach_()":
+    if base._requires_grad:
         return base
     stand_in = alias(base)
     stand_in._view = copy(view)

@@ -9,8 +9,9 @@ import numpy as np
 
 from clew.core.accumulating import fitted, with_strides
 from clew.core.mirror import filled, leave_unread, may_wait
+from clew.core.no_history import refuse_integers
 from clew.core.node import Edge, Node, recorded_edge
-from clew.core.op import Op
+from clew.core.op import F32, Op
 from clew.core.recording import grad_mask, record
 from clew.core.state import State, local
 from clew.core.storage import INFERENCE
@@ -92,6 +93,8 @@ class ViewOp(Op):
         if not source._requires_grad:
             out._reason = source._reason
         elif state.grad_enabled:
+            if source._layout.dtype is not F32:
+                refuse_integers(self, (source,), source._layout.dtype)
             out._requires_grad = True
             plan = self.plans.get(1) or self.plan(1)
             edges: list[Edge | None] = [recorded_edge(source)]

@@ -170,6 +170,37 @@ def test_hessian(options: dict[str, Any]) -> None:
     twice(scenario)()
 
 
+def _product_in_place(torch: Any, x: Any) -> Any:
+    y = x * 1
+    return (y.mul_(x) * y).sum()
+
+
+def _power_in_place(torch: Any, x: Any) -> Any:
+    y = torch.zeros(3, dtype=x.dtype)
+    return y.copy_(x).pow_(3).sum()
+
+
+def _part_in_place(torch: Any, x: Any) -> Any:
+    y = x * 2
+    y[1:].mul_(x[:-1])
+    return (y * y * x).sum()
+
+
+@pytest.mark.parametrize("function", [_product_in_place, _power_in_place, _part_in_place])
+@pytest.mark.parametrize("options", [
+    {}, {"vectorize": True}, {"vectorize": True, "outer_jacobian_strategy": "forward-mode"},
+])  # fmt: skip
+def test_hessian_through_writes(options: dict[str, Any], function: Any) -> None:
+    """What is saved of a tensor before it is written to has the tangents of every row."""
+
+    def scenario(torch: Any) -> Any:
+        x = vector(torch, 1.0, 2.0, 0.5)
+        found = torch.autograd.functional.hessian(lambda x: function(torch, x), x, **options)
+        return found.detach()
+
+    twice(scenario)()
+
+
 @twice
 def test_hessian_of_simple_functions(torch: Any) -> Any:
     hessian = torch.autograd.functional.hessian

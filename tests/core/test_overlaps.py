@@ -123,3 +123,85 @@ def test_windows_that_overlap_are_written_one_after_the_other(window: str, dtype
         return seen
 
     twice(scenario)()
+
+
+PLACES = {
+    "index_fill_": lambda lib, x: x.index_fill_(0, lib.tensor([2, 0]), -1),
+    "index_fill_ by a tensor": lambda lib, x: x.index_fill_(1, lib.tensor([1]), lib.tensor(7.0)),
+    "assignment": lambda lib, x: x.__setitem__(lib.tensor([2, 0]), -1.0),
+    "assignment by a mask": lambda lib, x: x.__setitem__(x == 2, -1.0),
+    "masked_fill_": lambda lib, x: x.masked_fill_(x == 2, -1),
+    "masked_scatter_": lambda lib, x: x.masked_scatter_(x == 2, lib.zeros(10)),
+    "index_copy_": lambda lib, x: x.index_copy_(0, lib.tensor([2, 0]), lib.zeros(2, 2)),
+    "index_add_": lambda lib, x: x.index_add_(0, lib.tensor([2, 0]), lib.ones(2, 2)),
+    "index_add_ alpha": lambda lib, x: x.index_add_(1, lib.tensor([0]), lib.ones(5, 1), alpha=2),
+    "scatter_reduce_": lambda lib, x: x.scatter_reduce_(
+        0, lib.tensor([[2, 0]]), lib.full((1, 2), 3.0), "prod"
+    ),
+    "index_put_ accumulate": lambda lib, x: x.index_put_(
+        (lib.tensor([2, 1]),), lib.ones(2, 2), accumulate=True
+    ),
+    "index_put_ accumulate by two": lambda lib, x: x.index_put_(
+        (lib.tensor([2, 1]), lib.tensor([0, 1])), lib.ones(2), accumulate=True
+    ),
+    "scatter_": lambda lib, x: x.scatter_(0, lib.tensor([[2, 0], [1, 0]]), -1),
+    "scatter_ a tensor": lambda lib, x: x.scatter_(0, lib.tensor([[2, 0]]), lib.zeros(1, 2)),
+    "scatter_add_": lambda lib, x: x.scatter_add_(0, lib.tensor([[2, 0]]), lib.ones(1, 2)),
+    "put_": lambda lib, x: x.put_(lib.tensor([4, 0]), lib.tensor([-1.0, -2.0])),
+    "put_ accumulate": lambda lib, x: x.put_(
+        lib.tensor([4, 3]), lib.tensor([-1.0, -2.0]), accumulate=True
+    ),
+    "lerp_": lambda lib, x: x.lerp_(x * 0, 0.5),
+    "tril_": lambda lib, x: x.tril_(),
+    "triu_": lambda lib, x: x.triu_(1),
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_only_chosen_places_of_memory_that_overlaps_are_written(name: str) -> None:
+    """An element that is not chosen may lie where a chosen one does."""
+    for dtype in ("float32", "int64", "bfloat16"):
+        if dtype != "float32" and any(each in name for each in ("accumulate", "reduce", "lerp")):
+            continue
+
+        def scenario(lib: Any, dtype: str = dtype) -> Any:
+            memory = lib.arange(6.0).to(getattr(lib, dtype))
+            window = memory.unfold(0, 2, 1)
+            outcome(lambda: PLACES[name](lib, window))
+            floats = lib.arange(12.0)
+            strided = floats.as_strided((5, 2), (2, 2))
+            outcome(lambda: PLACES[name](lib, strided))
+            return memory, floats
+
+        twice(scenario)()
+
+
+@twice
+def test_index_put_of_values_in_the_memory_that_it_writes(lib: Any) -> Any:
+    """Each value is read when it is written."""
+    views = [
+        lambda x: x[::2], lambda x: x[:, ::2], lambda x: x.unfold(0, 2, 1), lambda x: x[:, 1],
+        lambda x: x.t()[1:, 1:], lambda x: x.unsqueeze(-1).unfold(1, 2, 1),
+    ]  # fmt: skip
+    values = [
+        lambda x: x[0], lambda x: x[-1], lambda x: x[..., :1], lambda x: x[:1], lambda x: x,
+        lambda x: x.select(-1, 0),
+    ]  # fmt: skip
+    rows = lambda: lib.tensor([1, 0, 0])  # noqa: E731  # a new one each time
+    indices = [
+        lambda x: (lib.tensor([0, 0]),), lambda x: (rows(),),
+        lambda x: (lib.tensor([[0, 1], [0, 0]]),),
+        lambda x: (lib.tensor([True] * x.shape[0]),),
+        lambda x: (rows(), rows()),
+    ]  # fmt: skip
+    seen: list[Any] = []
+    for view in views:
+        for value in values:
+            for index in indices:
+                for accumulate in (True, False):
+                    memory = lib.arange(12.0).reshape(4, 3) + 1
+                    x = view(memory)
+                    if len(index(x)) <= x.dim():
+                        seen.append(raised(x.index_put_, index(x), value(x), accumulate, words=2))
+                        seen.append(memory)
+    return seen

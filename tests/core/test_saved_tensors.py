@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.twice import leaf, raised, twice
+from tests.twice import leaf, outcome, raised, twice
 
 # ---------------------------------------------------------------- saved tensors
 
@@ -45,6 +45,60 @@ def test_the_innermost_hooks_apply(torch: Any) -> Any:
         c = b.exp()
     c.backward()
     return log, x.grad
+
+
+@twice
+def test_what_only_gradients_that_go_nowhere_need_is_not_saved(torch: Any) -> Any:
+    """A view without history that requires grad as its base does gets no gradient."""
+    seen: list[Any] = []
+    for kind in ("under no_grad", "before the base", "usual"):
+        for of_other in (True, False):
+            base = leaf(torch, [1.0, 2.0, 3.0])
+            if kind == "before the base":
+                base = base.detach()
+                view = base[:2]
+                base.requires_grad_()
+            else:
+                with torch.set_grad_enabled(kind == "usual"):
+                    view = base[:2]
+            other = torch.tensor([0.5, 0.25], dtype=base.dtype, requires_grad=of_other)
+            functions = [
+                lambda v, o: v * o, lambda v, o: o * v, lambda v, o: v @ o, lambda v, o: v * v,
+                lambda v, o: v / o, lambda v, o: torch.addcmul(o, v, o), torch.hypot, torch.atan2,
+                lambda v, o: v.exp(), lambda v, o: v**2, lambda v, o: v**o, torch.maximum,
+                lambda v, o: (o * 1).mul_(v), lambda v, o: torch.cat([v * o, o]),
+            ]  # fmt: skip
+            for function in functions:
+                saved: list[Any] = []
+
+                def pack(t: Any, saved: list[Any] = saved) -> Any:
+                    saved.append(t.detach().clone())
+                    return t
+
+                with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
+                    result = function(view, other)
+                result.sum().backward()
+                seen += [sorted(each.sum().item() for each in saved), base.grad, other.grad]
+    return seen
+
+
+@twice
+def test_operations_without_a_derivative_refuse_gradients_that_go_nowhere(torch: Any) -> Any:
+    base = leaf(torch, [1.0, 2.0, 3.0])
+    with torch.no_grad():
+        view = base[:2]
+    results = [0.5 // view, view // view, view // 2]
+    return [raised(result.sum().backward, words=5) for result in results]
+
+
+@twice
+def test_questions_to_views_that_have_lost_their_history(torch: Any) -> Any:
+    base = leaf(torch, [1.0, 2.0, 3.0]) * 1
+    with torch.no_grad():
+        view = base[:2]
+        base.mul_(2)
+    questions = [torch.equal, torch.allclose, torch.isclose, torch.eq, torch.isin]
+    return [outcome(lambda: question(view, view), words=4) for question in questions]  # noqa: B023  (called at once)
 
 
 @twice

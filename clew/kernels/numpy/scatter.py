@@ -17,6 +17,7 @@ from clew.kernels import compiled
 from clew.kernels.codegen.contexts import TYPES
 from clew.kernels.numpy.arrays import widened
 from clew.kernels.numpy.conversion import converted
+from clew.kernels.numpy.strides import memory_of, overlaps_itself
 from clew.kernels.runtime import jit
 
 # With so many elements to each position, only those that are added to are converted.
@@ -49,7 +50,7 @@ def add_flat(
     The target is written to and returned; positions count in row-major order, whatever its strides.
     Halves are rounded after each addition, or with `wide` once.
     """
-    if not target.flags.c_contiguous:
+    if not target.flags.c_contiguous and not overlaps_itself(target):
         target[...] = add_flat(np.array(target, order="C"), positions, values, wide=wide)
         return target
     is_half = target.dtype in LOW_PRECISION
@@ -74,6 +75,20 @@ def _add_to_few(target: np.ndarray, positions: np.ndarray, values: np.ndarray) -
     np.add.at(sums, which.ravel(), spread.ravel())
     flat[touched] = sums
     return target
+
+
+def in_memory(target: np.ndarray, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """An array's memory as a vector, and where in it the elements at row-major positions lie."""
+    if target.flags.c_contiguous:
+        return target.reshape(-1), positions
+    memory, places = memory_of(target)
+    return memory, places.reshape(-1)[positions]
+
+
+def put_flat(target: np.ndarray, positions: np.ndarray, values: np.ndarray) -> None:
+    """`target.flat[positions] = values`."""
+    memory, places = in_memory(target, positions)
+    memory[places] = values
 
 
 def add_at(target: np.ndarray, key: tuple[Any, ...], values: np.ndarray) -> np.ndarray:
@@ -298,8 +313,8 @@ def _combine_along(
 def _combine_flat(
     target: np.ndarray, positions: np.ndarray, values: np.ndarray, reduce: str
 ) -> None:
-    """The same at positions of a row-major array, which may be of any dtype."""
-    flat = target.reshape(-1)
+    """The same at positions that count in row-major order, in an array of any dtype."""
+    flat, positions = in_memory(target, positions)
     places = positions.astype(np.int64, copy=False).ravel()
     given = np.ascontiguousarray(values, target.dtype).ravel()
     if target.dtype in compiled.gather_scatter.KINDS:

@@ -108,6 +108,32 @@ def _shifted(array: np.ndarray, offset: int) -> np.ndarray:
     return window[-1:]
 
 
+def overlaps_itself(array: np.ndarray) -> bool:
+    """Whether two elements may lie in one place, as in a window that slides over its memory."""
+    if array.flags.c_contiguous:
+        return False
+    reach = array.itemsize
+    steps = [(abs(step), n) for step, n in zip(array.strides, array.shape, strict=True) if n > 1]
+    for stride, size in sorted(steps):
+        if stride < reach:
+            return array.size > 0
+        reach += stride * (size - 1)
+    return False
+
+
+def memory_of(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """All memory from the first to the last element as a vector, and where in it elements lie."""
+    steps = [stride // array.itemsize for stride in array.strides]
+    reaches = [step * (n - 1) for step, n in zip(steps, array.shape, strict=True)]
+    first = sum(min(reach, 0) for reach in reaches)
+    length = sum(map(abs, reaches)) + 1
+    memory = restride(array, (length,), (array.itemsize,), first * array.itemsize)
+    places = np.full(array.shape, -first)
+    for dim, (step, n) in enumerate(zip(steps, array.shape, strict=True)):
+        places += (step * np.arange(n)).reshape(-1, *[1] * (array.ndim - 1 - dim))
+    return memory, places
+
+
 def is_gapless(array: np.ndarray) -> bool:
     """Whether the elements fill their memory, in whatever order of dimensions."""
     if array.flags.c_contiguous and array.size:
@@ -124,11 +150,4 @@ def is_gapless(array: np.ndarray) -> bool:
 
 def runs_into_itself(array: np.ndarray) -> bool:
     """Whether elements share places though no dimension is expanded: windows that overlap."""
-    if array.ndim < 2 or 0 in array.strides:
-        return False
-    reached = array.itemsize
-    for stride, size in sorted(zip(map(abs, array.strides), array.shape, strict=True)):
-        if size > 1 and stride < reached:
-            return True
-        reached += stride * (size - 1)
-    return False
+    return array.ndim > 1 and 0 not in array.strides and overlaps_itself(array)

@@ -88,13 +88,15 @@ def _scattered(self: np.ndarray, index: np.ndarray, src: np.ndarray, *, dim: int
         check_bounds(places, dim, target.shape[dim])
         compiled.gather_scatter.scatter(*blocks)
         return
-    target.reshape(-1)[_positions(target, places, dim)] = _leading_part(values, places.shape)
+    positions = _positions(target, places, dim)
+    kernels.scatter.put_flat(target, positions, _leading_part(values, places.shape))
 
 
 def _scattered_value(self: np.ndarray, index: np.ndarray, *, dim: int, value: Any) -> None:
     target, places = _at_least_1d(self, index)
     if places.size:
-        target.reshape(-1)[_positions(target, places, dim)] = scalar_as(value, self.dtype)
+        positions = _positions(target, places, dim)
+        kernels.scatter.put_flat(target, positions, scalar_as(value, self.dtype))
 
 
 def _scatter_added(self: np.ndarray, index: np.ndarray, src: np.ndarray, *, dim: int) -> None:

@@ -21,9 +21,9 @@ from clew.core.inplace import apply_inplace, refuse_leaf
 from clew.core.interception import note_constant, note_read
 from clew.core.meta.device import refuse_read
 from clew.core.public import methods
+from clew.core.recording import differentiable
 from clew.core.tensor import Tensor, wrap
 from clew.ops.index.index_put import (
-    ALL,
     apart,
     check_dtypes,
     check_put_dtype,
@@ -33,6 +33,8 @@ from clew.ops.index.index_put import (
     refuse_bytes,
     split_indices,
 )
+from clew.ops.index.masking import masked_fill_
+from clew.ops.index.walking import ALL
 from clew.ops.shape.slicing import SELECT, SLICE
 from clew.ops.shape.splitting import UNBIND
 from clew.ops.shape.squeezing import UNSQUEEZE
@@ -325,6 +327,11 @@ def _set_advanced(current: Tensor, advanced: list[Tensor | None], value: Tensor)
     tensors, pattern = split_indices(advanced)
     refuse_bytes(current, advanced, value)
     value = _without_leading_ones(value)
+    if not differentiable(current) and value.requires_grad and _is_one_mask(advanced, value):
+        mask = tensors[0]
+        more = [1] * (current._array.ndim - mask._array.ndim)
+        masked_fill_(current, mask.reshape(*mask._array.shape, *more), value)
+        return
     value = apart(current, advanced, value)
     check_dtypes(advanced)
     if value._array.dtype is not current._array.dtype:
@@ -336,6 +343,15 @@ def _set_advanced(current: Tensor, advanced: list[Tensor | None], value: Tensor)
     apply_inplace(
         index_put_op(len(tensors)), current, value, *tensors, pattern=pattern, accumulate=False
     )
+
+
+def _is_one_mask(advanced: list[Tensor | None], value: Tensor) -> bool:
+    """Whether it is one value for where one mask is true."""
+    return not value._array.ndim and len(advanced) == 1 and _is_mask(advanced[0])
+
+
+def _is_mask(index: Tensor | None) -> bool:
+    return index is not None and index._array.dtype.kind == "b"
 
 
 def _without_leading_ones(value: Tensor) -> Tensor:

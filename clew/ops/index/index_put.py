@@ -18,17 +18,15 @@ from clew.backend import dtypes
 from clew.core.inplace import apply_inplace, keep_apart, refuse_leaf
 from clew.core.op import Op
 from clew.core.public import public
-from clew.core.result_layout import visiting_order
 from clew.core.tensor import Tensor, wrap
 from clew.kernels import numpy as kernels
 from clew.kernels.numpy.strides import is_gapless
-from clew.ops.index.walking import Pattern, Shape, as_walked, in_memory
+from clew.ops.index.walking import ALL, Pattern, Shape, Walk, in_memory, walk
 from clew.ops.index.writing import WritingOp
 from clew.ops.shape.slicing import formula
 from clew.ops.tensor.copying import fitting
 from clew.source import user_stacklevel
 
-ALL = slice(None)
 _BYTES = np.dtype(np.uint8)
 INDEX_DTYPES = frozenset(np.dtype(name) for name in ("int64", "int32", "uint8", "bool"))
 
@@ -76,8 +74,8 @@ def _index_put(
 ) -> None:
     key = _key(indices, pattern)
     _check_empty_masks(self, indices, pattern)
-    if not values.size:
-        _check_empty_values(self, values, indices, pattern)
+    if not values.size or (values.ndim > 1 and values.shape[0] == 1):
+        _check_values(self, values, indices, pattern)
     try:
         if accumulate:
             kernels.scatter.add_at(self, key, values)
@@ -96,36 +94,54 @@ def _index_put(
 
 
 class _Put(WritingOp):
-    """Writing at indices. PyTorch writes until it comes to one that is out of range."""
+    """Writing at indices, element by element where that shows.
+
+    PyTorch writes until it comes to an index that is out of range, and what it writes may lie where
+    it has written.
+    """
+
+    def write_into(
+        self, target: np.ndarray, inputs: tuple[Any, ...], params: dict[str, Any]
+    ) -> bool:
+        if super().write_into(target, inputs, params):
+            return True
+        values, *indices = (each._array for each in inputs[1:])
+        if inputs[0]._array is not target or not np.may_share_memory(target, values):
+            return False
+        way = _walk(target, values, indices, params["pattern"])
+        if way is None or way.wrong.any():
+            return False
+        spread = np.broadcast_to(values, way.shape)
+        for number, source in zip(way.numbers, way.sources, strict=True):
+            place = np.unravel_index(number, target.shape)
+            value = spread[np.unravel_index(source, way.shape)]
+            target[place] = target[place] + value if params["accumulate"] else value
+        return True
 
     def write_first_part(
         self, target: np.ndarray, inputs: tuple[Any, ...], params: dict[str, Any]
     ) -> None:
         values, *indices = (each._array for each in inputs[1:])
-        pattern = params["pattern"]
-        chosen = _selected(target, indices, pattern)
-        if chosen is None or not chosen.size or not _fits(values.shape, chosen.shape):
+        way = _walk(target, values, indices, params["pattern"])
+        if way is None:
             return
-        places, at, strides = as_walked(target, indices, pattern, chosen.shape)
-        values = np.broadcast_to(values, chosen.shape)
-        order = visiting_order([strides[0], values.strides, *strides[1:]], chosen.shape)
-        inside, wrong = [], np.zeros((), np.bool_)
-        for index, n in zip(places, target.shape, strict=True):
-            if index is not None:
-                is_wrong = (index < -n) | (index >= n)
-                inside.append(np.where(is_wrong, 0, index))
-                wrong = wrong | is_wrong
-        wrong = wrong.reshape(*wrong.shape, *[1] * (chosen.ndim - at - wrong.ndim))
-        wrong = np.broadcast_to(wrong, chosen.shape).transpose(order)
-        count = int(np.argmax(wrong))
-        key = tuple(ALL if each is None else inside.pop(0) for each in places)
-        numbers = np.arange(target.size).reshape(target.shape)[key].transpose(order).ravel()
-        where = np.unravel_index(numbers[:count], target.shape)
-        written = values.transpose(order).ravel()[:count]
+        count = int(np.argmax(way.wrong))
+        where = np.unravel_index(way.numbers[:count], target.shape)
+        written = np.broadcast_to(values, way.shape).ravel()[way.sources[:count]]
         if params["accumulate"]:
             np.add.at(target, where, written)
         else:
             target[where] = written
+
+
+def _walk(
+    target: np.ndarray, values: np.ndarray, indices: Sequence[np.ndarray], pattern: Pattern
+) -> Walk | None:
+    """How PyTorch writes; None where nothing is selected, or values do not fit."""
+    chosen = _selected(target, indices, pattern)
+    if chosen is None or not chosen.size or not _fits(values.shape, chosen.shape):
+        return None
+    return walk(target, values, indices, pattern, chosen.shape)
 
 
 def _fits(shape: Shape, wanted: Shape) -> bool:
@@ -149,10 +165,10 @@ def _selected(
     return result
 
 
-def _check_empty_values(
+def _check_values(
     self: np.ndarray, values: np.ndarray, indices: Sequence[np.ndarray], pattern: Pattern
 ) -> None:
-    """NumPy takes no values for whatever is selected."""
+    """NumPy takes no values for whatever is selected, and drops leading dimensions of size 1."""
     selected = _selected(self, indices, pattern)
     if selected is None:
         return

@@ -137,7 +137,7 @@ INDEX_FILL_TENSOR = WritingOp(
     linear=True,
     node="IndexFillBackward1",
 )
-INDEX_FILL_TENSOR.keeps_complex = True
+INDEX_FILL_TENSOR.keeps_complex = INDEX_FILL_TENSOR.marks_integers = True
 
 
 def _reduce_gradients(

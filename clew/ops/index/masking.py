@@ -113,7 +113,7 @@ MASKED_FILL_TENSOR = MaskedFill(
     linear=True,
     node="MaskedFillBackward1",
 )
-MASKED_FILL_TENSOR.keeps_complex = True
+MASKED_FILL_TENSOR.keeps_complex = MASKED_FILL_TENSOR.marks_integers = True
 MASKED_SELECT = Op(
     "masked_select",
     _chosen,

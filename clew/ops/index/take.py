@@ -45,7 +45,7 @@ def _put(self: np.ndarray, index: np.ndarray, source: np.ndarray, *, accumulate:
     if accumulate:
         kernels.scatter.add_flat(self, positions, values)
     else:
-        self.reshape(-1)[positions] = values
+        kernels.scatter.put_flat(self, positions, values)
 
 
 TAKE = Op(

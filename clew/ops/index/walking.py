@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from clew.core.result_layout import in_common_order
+from clew.core.result_layout import in_common_order, visiting_order
 from clew.kernels.numpy.arrays import as_new
 from clew.kernels.numpy.strides import view_strides
 
 Shape = tuple[int, ...]
 Pattern = tuple[bool, ...]
+
+ALL = slice(None)
 
 
 def in_memory(
@@ -57,3 +59,39 @@ def as_walked(
         sizes = zip(spread, selected, strides, strict=True)
         all_strides.append([0 if n == 1 != wanted else stride for n, wanted, stride in sizes])
     return places, at, all_strides
+
+
+class Walk:
+    """How PyTorch writes at indices: for each value, in order, which one, where to, and whether the
+    index is out of range. Elements count in row-major order, values as if they were broadcast.
+    """
+
+    def __init__(
+        self, shape: Shape, sources: np.ndarray, numbers: np.ndarray, wrong: np.ndarray
+    ) -> None:
+        self.shape = shape
+        self.sources, self.numbers, self.wrong = sources, numbers, wrong
+
+
+def walk(
+    target: np.ndarray, values: np.ndarray, indices: Sequence[np.ndarray], pattern: Pattern,
+    selected: Shape,
+) -> Walk:  # fmt: skip
+    """The order in which values that broadcast to the selected shape are written."""
+    places, at, strides = as_walked(target, indices, pattern, selected)
+    value_strides = np.broadcast_to(values, selected).strides
+    order = visiting_order([strides[0], value_strides, *strides[1:]], selected)
+    inside, wrong = [], np.zeros((), np.bool_)
+    for index, n in zip(places, target.shape, strict=True):
+        if index is not None:
+            is_wrong = (index < -n) | (index >= n)
+            inside.append(np.where(is_wrong, 0, index))
+            wrong = wrong | is_wrong
+    wrong = wrong.reshape(*wrong.shape, *[1] * (len(selected) - at - wrong.ndim))
+    key = tuple(ALL if each is None else inside.pop(0) for each in places)
+    elements = (
+        np.arange(int(np.prod(selected))).reshape(selected),
+        np.arange(target.size).reshape(target.shape)[key],
+        np.broadcast_to(wrong, selected),
+    )
+    return Walk(selected, *[each.transpose(order).ravel() for each in elements])

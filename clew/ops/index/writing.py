@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from clew.backend.dtypes import LOW_PRECISION
 from clew.core.inplace import apply_inplace, keep_apart
 from clew.core.op import Op
 from clew.core.tensor import Tensor
+from clew.kernels.numpy.strides import overlaps_itself
 from clew.ops.define.memory_layout import copy_in_format
 
 # What a public function checks and then runs: an operation, its inputs, its parameters.
@@ -44,12 +46,19 @@ class WritingOp(Op):
         self, target: np.ndarray, inputs: tuple[Any, ...], params: dict[str, Any]
     ) -> bool:
         others = [each._array if isinstance(each, Tensor) else each for each in inputs[1:]]
-        if inputs[0]._array is not target or not target.flags.c_contiguous:
+        if inputs[0]._array is not target:
+            return False
+        if not target.flags.c_contiguous and not _is_written_by_place(target):
             return False
         if any(np.may_share_memory(target, each) for each in others):
             return False
         self.write(target, *others, **params)
         return True
+
+
+def _is_written_by_place(target: np.ndarray) -> bool:
+    """Whether a whole result cannot be copied to the target: an old element may hide a new one."""
+    return overlaps_itself(target) and target.dtype not in LOW_PRECISION
 
 
 def run(call: Call) -> Tensor:

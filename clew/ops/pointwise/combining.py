@@ -21,6 +21,7 @@ from clew.kernels import numpy as kernels
 from clew.kernels.codegen.contexts import TYPES
 from clew.kernels.codegen.ir import where
 from clew.kernels.codegen.ufunc import elementwise
+from clew.kernels.numpy.strides import runs_into_itself
 from clew.ops.define import out_checks
 from clew.ops.define.deprecated_forms import number_first
 from clew.ops.define.memory_layout import as_first
@@ -161,6 +162,8 @@ class _Lerp(Row):
     def write_into(
         self, target: np.ndarray, inputs: tuple[Any, ...], params: dict[str, Any]
     ) -> bool:
+        if not target.flags.c_contiguous and runs_into_itself(target):
+            return super().write_into(target, inputs, params)
         end, weight = inputs[1]._array, inputs[2]
         if end.dtype is not target.dtype or target.dtype not in TYPES:
             return False

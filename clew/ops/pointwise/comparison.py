@@ -10,6 +10,7 @@ from clew import errors
 from clew.core.meta.device import refuse_read
 from clew.core.op import camel
 from clew.core.public import FUNCTIONS, methods, public
+from clew.core.state import local
 from clew.core.tensor import Tensor, of_values, sync
 from clew.ops.define import vmap_errors
 from clew.ops.define.rows import (
@@ -183,7 +184,13 @@ def allclose(
         True
     """
     _require_numbers("allclose", rtol, atol)
-    close = isclose(input, other, rtol, atol, equal_nan)
+    state = local.state
+    # As in PyTorch it does not ask where its operands come from, which may be lost.
+    grad_enabled, state.grad_enabled = state.grad_enabled, False
+    try:
+        close = isclose(input, other, rtol, atol, equal_nan)
+    finally:
+        state.grad_enabled = grad_enabled
     if close._is_lifted:
         raise vmap_errors.no_fallback("allclose", "vmap over torch.allclose isn't supported yet.")
     refuse_read(close, "allclose")

@@ -11,6 +11,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.elementwise import F32, F64, NO_PARAMS
+from clew.core.no_history import no_integer_history
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
@@ -130,16 +131,14 @@ SUM_ALL = Op(
     linear=True, bare=True,
 )  # fmt: skip
 SUM.keeps_complex = SUM_ALL.keeps_complex = True
+SUM.expands_grad = SUM_ALL.expands_grad = True
 
 
 def sum_dtype(input: Tensor, dtype: dtypes.dtype | None) -> np.dtype:
     """Integers and bools are summed as int64 unless a dtype is asked for."""
     if dtype is not None:
         if dtype.category < dtypes.FLOAT and local.state.grad_enabled and input.requires_grad:
-            raise RuntimeError(
-                f"Autograd not support dtype: {dtype.scalar_name}\n"
-                "  Integers have no gradient: detach() the input first." + errors.at_user_line()
-            )
+            raise no_integer_history(dtype.np)
         return dtype.np
     have = input.dtype
     return dtypes.int64.np if have.category < dtypes.FLOAT else have.np

@@ -41,7 +41,7 @@ def _moments(
     values = convert(self, accumulator_dtype(self.dtype))
     count = math.prod(values.shape[dim] for dim in dims)
     real = values.real.dtype.type
-    rows = reduce.in_rows(values, dims)
+    rows = reduce.in_rows(values, dims) if count else None
     if rows is not None:
         mean, squares = reduce.moments(rows)
         variance = np.asarray(squares / real(max(0.0, count - correction)))
@@ -55,6 +55,9 @@ def _moments(
     else:
         squares = np.multiply(deviation, deviation, out=deviation)
     variance = add_up(squares, dims, keepdim) / real(max(0.0, count - correction))
+    if not count:
+        # As in PyTorch it is NaN without a sign, which 0 / 0 has.
+        variance = np.abs(variance)
     return np.asarray(variance), np.asarray(mean) if keepdim else mean.squeeze(dims)
 
 

@@ -13,6 +13,7 @@ from clew.backend import dtypes
 from clew.backend.device import device as device_type
 from clew.backend.layout import memory_format as format_type
 from clew.backend.layout import preserve_format
+from clew.core.accumulating import no_integer_gradient
 from clew.core.meta import memory as meta_memory
 from clew.core.meta.device import no_data
 from clew.core.op import Op
@@ -39,6 +40,8 @@ def _cast(self: np.ndarray, *, dtype: np.dtype, memory_format: Any = None) -> np
 
 def _cast_back(g: Tensor, self_dtype: dtypes.dtype) -> Tensor:
     """Of a complex gradient, a real tensor takes the real part: nothing to warn of."""
+    if self_dtype.category < dtypes.FLOAT:
+        raise no_integer_gradient()
     if g.dtype.is_complex and not self_dtype.is_complex:
         g = g.real
     return g.to(self_dtype)

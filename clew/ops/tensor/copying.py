@@ -141,7 +141,7 @@ FILL = Op(
 class _FillOp(Op):
     """Writes a value of the target's dtype straight into its memory."""
 
-    keeps_complex = True
+    keeps_complex = marks_integers = True
 
     def write_into(
         self, target: np.ndarray, inputs: tuple[Any, ...], params: dict[str, Any]
