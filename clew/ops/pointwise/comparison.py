@@ -147,6 +147,7 @@ def isclose(
     """
     require_tensors("isclose", input=input, other=other)
     _require_numbers("isclose", rtol, atol)
+    rtol, atol = float(rtol), float(atol)
     if input.dtype is not other.dtype:
         raise RuntimeError(
             f"{input.dtype.scalar_name} did not match {other.dtype.scalar_name}"
@@ -183,6 +184,7 @@ def allclose(
         True
     """
     _require_numbers("allclose", rtol, atol)
+    rtol, atol = float(rtol), float(atol)
     close = isclose(input, other, rtol, atol, equal_nan)
     if close._is_lifted:
         raise vmap_errors.no_fallback("allclose", "vmap over torch.allclose isn't supported yet.")
