@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -426,7 +426,7 @@ def warn_of_complex32() -> None:
 
 
 # Where functions are wrapped, which then say themselves which argument is wrong.
-_WRAPPING = ("clew.core.public", "clew.core.arguments")
+_WRAPPING = ("clew.core.public", "clew.core.arguments", "clew.ops.define.rows")
 
 
 def _own_frames() -> list[FrameType]:
@@ -458,13 +458,10 @@ def not_an_int(value: object) -> TypeError:
     return TypeError(f"argument 'dim' must be int, not {type(value).__name__}" + at_user_line())
 
 
-def no_overload(function: str, args: Iterable[Any], expected: str) -> TypeError:
-    """Arguments of types that no form of a function takes, where PyTorch has several forms."""
-    kinds = ", ".join(type(each).__name__ for each in args)
-    return TypeError(
-        f"{function}() received an invalid combination of arguments - got ({kinds}), but expected "
-        f"{expected}" + at_user_line()
-    )
+def kind_name(value: object) -> str:
+    """The type of an argument as messages name it."""
+    kind = type(value)
+    return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
 
 
 def missing_argument(function: str, name: str) -> TypeError:
@@ -491,7 +488,7 @@ def wrong_argument(
 ) -> TypeError:
     """An argument of a wrong type; one given by name has no position, an element has an index."""
     place = "" if position is None else f" (position {position})"
-    found = f"not {type(got).__name__}"
+    found = f"not {kind_name(got)}"
     if element >= 0:
         found = f"but found element of type {type(got[element]).__name__} at pos {element}"
     return TypeError(

@@ -14,8 +14,8 @@ from clew.ops.spectral.frequencies import fftfreq, fftshift, ifftshift, rfftfreq
 
 
 def _transform(function: Callable[..., Any]) -> Callable[..., Any]:
-    # The inverse of a complex transform speaks of the transform itself.
-    name = function.__name__.replace("ifft", "fft")
+    # The inverse in several dimensions speaks of the transform itself.
+    name = function.__name__.replace("ifftn", "fftn")
     return _with_out(function, accept=_spectrum(name))
 
 

@@ -31,6 +31,8 @@ _Function = _Callable[..., _Any]
 def _checked(
     function: _Function, accept: _Accept = _outs.exact, differentiable: bool | None = True
 ) -> _Function:
+    if differentiable is False:
+        accept = _outs.composed(accept)
     return _with_out(_typed(function), accept=accept, differentiable=differentiable)
 
 

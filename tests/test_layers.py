@@ -24,6 +24,7 @@ RANKS: tuple[frozenset[str], ...] = (
             "interrupts",
             "observed",
             "observer",
+            "overloads",
             "source",
         }
     ),

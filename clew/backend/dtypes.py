@@ -236,8 +236,9 @@ def promote_types(a: dtype, b: dtype) -> dtype:
         >>> clew.promote_types(clew.int64, clew.float16), clew.promote_types(clew.uint8, clew.int8)
         (torch.float16, torch.int16)
     """
-    if a is b:
+    if a is b and type(a) is dtype:
         return a
+    a, b = of_python(a), of_python(b)
     if a in FLOAT8 or b in FLOAT8:
         raise RuntimeError(
             "Promotion for Float8 Types is not supported, attempted to promote "
@@ -322,13 +323,18 @@ class Promotion:
 
 def can_cast(from_: dtype, to: dtype) -> bool:
     """Whether an in-place or `out=` result of type `from_` may be stored as `to`."""
-    return from_.category <= to.category
+    return of_python(from_).category <= of_python(to).category
 
 
 # What Python's own types stand for.
 PYTHON_TYPES: dict[Any, dtype] = {
     float: float64, int: int64, bool: bool_, complex: complex128,
 }  # fmt: skip
+
+
+def of_python(kind: Any) -> dtype:
+    """The dtype itself, or the one that a Python type stands for."""
+    return kind if type(kind) is dtype else PYTHON_TYPES.get(kind, kind)
 
 
 class finfo:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import re
 import types
 import typing
@@ -15,7 +16,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from clew import errors
+from clew.backend import dtypes
 from clew.core.overrides import unseen
+from clew.overloads import is_ambiguous, no_form
 
 F = TypeVar("F", bound=Callable[..., Any])
 Types = tuple[Any, ...]
@@ -25,13 +28,21 @@ _UNCHECKED = {
     "antialias", "inplace", "mode", "padding_mode", "recompute_scale_factor", "reduce", "reduction",
     "return_indices", "size_average",
 }  # fmt: skip
-# Of these PyTorch has a form for each type of the argument, and says that none fits.
-_OVERLOADED = {"hsplit", "vsplit", "dsplit"}
-# Python's own words for a call without an argument that it needs.
-_LACKING = re.compile(r"([\w.]+)\(\) missing (\d+) required positional arguments?: ('.*)")
-# NumPy's names of arguments, which PyTorch takes as well.
-NUMPY_NAMES = {
-    "axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other",
+# Python's own words for a call with arguments that a function does not have, or without some.
+_NO_CALL = re.compile(r"([\w.<>]+)\(\) ((missing|takes|got an unexpected|got multiple) .*)")
+_LACKING = re.compile(r"missing (\d+) required positional arguments?: ('.*)")
+_TOO_MANY = re.compile(r"takes (?:from (\d+) to )?(\d+) positional arguments? but (\d+) ")
+# What is said of a tensor that is no integer, by the tensor and not by who asked for one.
+_NO_INDEX = "only integer tensors of a single element can be converted to an index"
+# Modules whose functions have longer names in messages.
+_PREFIXES = {"clew.linalg": "linalg_", "clew.fft": "fft_"}
+# Other names of arguments: NumPy's, which PyTorch takes as well, and those that PyTorch has for
+# what its documentation, and so the functions here, call otherwise.
+_OTHER_NAMES = {
+    "axis": ("dim",), "keepdims": ("keepdim",), "x": ("input",), "a": ("input",),
+    "x1": ("input",), "x2": ("other",),
+    "input": ("A", "B", "b", "L"), "other": ("B",), "b": ("B",), "input2": ("L",),
+    "indices": ("indices_or_sections",), "sections": ("indices_or_sections",),
 }  # fmt: skip
 # NumPy's words for an array that no address space holds.
 _TOO_LARGE = ("array is too big", "Maximum allowed dimension exceeded")
@@ -60,10 +71,10 @@ def typed(function: F, first: int = 1) -> F:
         except Exception as error:  # whatever it is, the call may explain it
             if unseen(*args, *kwargs.values()):
                 return checked(*args, **kwargs)
-            renamed = by_torch_names(function, kwargs)
-            if renamed is not None:
-                return function(*args, **renamed)
-            explain(function, args, kwargs, error, first)
+            again = reread(function, args, kwargs)
+            if again is not None:
+                return function(*again[0], **again[1])
+            explain(function, args, kwargs, error, first, called(checked))
             raise
 
     return checked  # type: ignore[return-value]  # it takes what `function` takes
@@ -82,31 +93,78 @@ def explained(function: F) -> F:
         except Exception as error:  # whatever it is, the call may explain it
             if unseen(*args, *kwargs.values()):
                 return explaining(*args, **kwargs)
-            renamed = by_torch_names(function, kwargs)
-            if renamed is not None:
-                return function(*args, **renamed)
-            explain(function, args, kwargs, error)
+            again = reread(function, args, kwargs)
+            if again is not None:
+                return function(*again[0], **again[1])
+            explain(function, args, kwargs, error, name=called(explaining))
             raise
 
     return explaining  # type: ignore[return-value]  # it takes what `function` takes
 
 
+def reread(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[Sequence[Any], dict[str, Any]] | None:
+    """The arguments of a failed call as PyTorch reads them; None where that changes nothing.
+
+    It reads numbers from tensors without dimensions, and knows other names of arguments. A call
+    with a name or a number that the function does not know fails before anything is computed.
+    """
+    renamed = by_torch_names(function, kwargs)
+    named = dict(kwargs) if renamed is None else renamed
+    if not any(map(is_wrapped_number, (*args, *named.values()))):
+        return None if renamed is None else (args, named)
+    positional, _, expected = expectations(function)
+    read = [_number(each, expected.get(own, ())) for each, own in zip(args, positional)]
+    read += args[len(read) :]
+    for own, value in named.items():
+        named[own] = _number(value, expected.get(own, ()))
+    values = (*read, *named.values())
+    if renamed is None and all(map(operator.is_, values, (*args, *kwargs.values()))):
+        return None
+    return read, named
+
+
+def is_wrapped_number(value: Any) -> bool:
+    """Whether it is a tensor, or one of NumPy's values, that PyTorch reads a number from."""
+    return getattr(value, "ndim", None) == 0 and not getattr(value, "requires_grad", False)
+
+
+def _number(value: Any, options: Types) -> Any:
+    """A number for a tensor, or one of NumPy's, where a function wants a number and no tensor."""
+    if not is_wrapped_number(value) or any(_takes_as_it_is(value, kind) for kind in options):
+        return value
+    if float in options or complex in options:
+        return value.item()
+    return value.item() if int in options and not _has_fractions(value) else value
+
+
+def _takes_as_it_is(value: Any, kind: Any) -> bool:
+    return kind is Any or (isinstance(kind, type) and isinstance(value, kind))
+
+
 def by_torch_names(
     function: Callable[..., Any], kwargs: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """A failed call's keywords with PyTorch's names for NumPy's; None where that changes nothing.
-
-    A call with a name that the function does not have fails before the function runs.
-    """
-    if not kwargs or NUMPY_NAMES.keys().isdisjoint(kwargs):
+    """Keywords by the names that the function has; None where nothing changes."""
+    if not kwargs or _OTHER_NAMES.keys().isdisjoint(kwargs):
         return None
     known = expectations(function)[2]
     names = {
-        each: NUMPY_NAMES[each] for each in kwargs if each in NUMPY_NAMES and each not in known
+        each: next((own for own in _OTHER_NAMES[each] if own in known), "")
+        for each in kwargs
+        if each in _OTHER_NAMES and each not in known
     }
-    if not names or any(name not in known or name in kwargs for name in names.values()):
+    if not names or any(not own or own in kwargs for own in names.values()):
         return None
     return {names.get(each, each): value for each, value in kwargs.items()}
+
+
+def called(function: Callable[..., Any]) -> str:
+    """What messages call a public function."""
+    name = function.__qualname__
+    name = function.__name__ if "<locals>" in name else name.rpartition(".")[2]
+    return _PREFIXES.get(function.__module__, "") + name
 
 
 def explain(
@@ -117,21 +175,95 @@ def explain(
     first: int = 1,
     name: str = "",
 ) -> None:
-    """Something went wrong inside: if an argument's type was to blame, say that instead."""
+    """Something went wrong inside: if an argument's type was to blame, say that instead.
+
+    `name` is what the function is called in messages, if not by its own name.
+    """
+    name = name or function.__name__
+    problem = _problem(function, args, kwargs, error, first, name)
+    if problem is None:
+        return
+    count = len(args) + len(kwargs) - (1 - first)
+    if isinstance(problem, TypeError) and is_ambiguous(name, count, first == 1):
+        text = str(problem)
+        if "() received an invalid combination" not in text.partition("\n")[0]:
+            raise no_form(name, args[1 - first :], kwargs, text) from None
+    if problem is not error:
+        raise problem from None
+
+
+def _problem(
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    error: Exception,
+    first: int,
+    name: str,
+) -> Exception | None:
+    """What is wrong with the arguments of a call that failed; None if they are not to blame."""
     text, _, user_line = str(error).partition("\n")
-    lacking = _LACKING.match(text) if isinstance(error, TypeError) else None
-    if lacking is not None and lacking[1].rpartition(".")[2] == function.__name__:
-        names = ", ".join(f'"{name}"' for name in re.findall(r"'(\w+)'", lacking[3]))
-        raise TypeError(
-            f"{function.__name__}() missing {lacking[2]} required positional arguments: {names}"
-            + errors.at_user_line()
-        ) from None
     if isinstance(error, ValueError) and text.startswith(_TOO_LARGE):
-        raise errors.storage_overflow(_integers((*args, *kwargs.values()))) from None
-    # clew's own words end with the user's line; what begins with the argument names no function.
-    is_said = "()" in text or (user_line and not text.startswith("argument '"))
-    if not (isinstance(error, TypeError) and is_said):
+        return errors.storage_overflow(_integers((*args, *kwargs.values())))
+    said = _NO_CALL.match(text) if isinstance(error, TypeError) else None
+    own = (function.__name__, inspect.unwrap(function).__qualname__.rpartition(".")[2])
+    try:
+        if said is not None and said[1].rpartition(".")[2] in own:
+            return _no_call(function, args, kwargs, said, first, name)
+        # clew's own words end with the user's line; what begins with the argument names no
+        # function.
+        is_said = "()" in text or (user_line and not text.startswith(("argument '", _NO_INDEX)))
+        if isinstance(error, TypeError) and is_said:
+            own_name = f"{function.__name__}()"
+            if name == function.__name__ or not text.startswith(own_name):
+                return error
+            return TypeError(f"{name}()" + str(error).removeprefix(own_name))
         check_arguments(function, args, kwargs, first, deep=True, called=name)
+    except (TypeError, ValueError) as found:
+        return found
+    return None
+
+
+def _no_call(
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    said: re.Match[str],
+    first: int,
+    name: str,
+) -> TypeError:
+    """A call that Python refused, as PyTorch says it.
+
+    PyTorch counts arguments first, then looks at those that it knows, and last for names that it
+    does not know.
+    """
+    words, lacking, many = said[2], _LACKING.match(said[2]), _TOO_MANY.match(said[2])
+    if lacking is not None:
+        words = _missing(re.findall(r"'(\w+)'", lacking[2]))
+    elif many is not None:
+        least, most, given = (int(n or 0) - (1 - first) for n in many.groups())
+        range_ = f"from {least} to {most}" if many[1] else str(most)
+        words = (
+            f"takes {range_} positional argument{'s' * (range_ != '1')} but {given} "
+            f"{'was' if given == 1 else 'were'} given"
+        )
+    else:
+        required = parameter_names(function)[0][len(args) :]
+        defaults = {
+            each.name
+            for each in inspect.signature(function).parameters.values()
+            if each.default is not each.empty
+        }
+        absent = [each for each in required if each not in kwargs and each not in defaults]
+        if absent:
+            words = _missing(absent)
+        else:
+            check_arguments(function, args, kwargs, first, deep=True, called=name)
+    return TypeError(f"{name}() {words}" + errors.at_user_line())
+
+
+def _missing(names: Sequence[str]) -> str:
+    listed = ", ".join(f'"{name}"' for name in names)
+    return f"missing {len(names)} required positional arguments: {listed}"
 
 
 def _integers(values: Sequence[Any]) -> list[int]:
@@ -170,13 +302,10 @@ def check_arguments(
     given += [(name, value, None) for name, value in kwargs.items() if name in expected]
     for name, value, position in given:
         options = expected[name]
+        if deep and int in options and _is_beyond_int64(value):
+            raise ValueError("Overflow when unpacking long long" + errors.at_user_line())
         if not any(_fits(value, kind, deep) for kind in options):
             words, element = _words(options), _wrong_element(value, options)
-            if function.__name__ in _OVERLOADED:
-                given_args = (*args, *kwargs.values())
-                raise errors.no_overload(
-                    function.__name__, given_args, f"'{name}' to be int or {words}"
-                ) from None
             raise errors.wrong_argument(
                 called or function.__name__, name, position, words, value, element
             ) from None
@@ -225,7 +354,13 @@ def _fits(value: Any, kind: Any, deep: bool) -> bool:
         return isinstance(value, (tuple, list)) and not (
             deep and any(not _fits(each, element, deep) for each in value)
         )
+    if kind is dtypes.dtype and isinstance(value, type):
+        return value in dtypes.PYTHON_TYPES
     return kind is Any or not isinstance(kind, type) or isinstance(value, kind)
+
+
+def _is_beyond_int64(value: Any) -> bool:
+    return type(value) is int and not -(2**63) <= value < 2**63
 
 
 def _is_no_number(value: Any) -> bool:

@@ -23,6 +23,7 @@ from clew.core.tensor import Tensor, wrap
 from clew.kernels.compiled.threaded_ufuncs import THREADED, THRESHOLD, THRESHOLDS
 from clew.kernels.numpy.conversion import converted
 from clew.kernels.numpy.strides import runs_into_itself
+from clew.overloads import wrong_operand
 
 F64 = np.dtype(np.float64)
 _I64 = np.dtype(np.int64)
@@ -370,9 +371,7 @@ def operands(op: Op, *values: Any) -> tuple[Any, ...]:
         elif not isinstance(value, NUMBER):
             if isinstance(value, np.ndarray):
                 return tuple(wrap(v) if isinstance(v, np.ndarray) else v for v in values)
-            raise errors.wrong_argument(
-                op.name, op.inputs[position], position + 1, "Tensor or Number", value
-            )
+            raise wrong_operand(op.name, op.inputs[position], position + 1, value)
     if not has_tensor:
         if op.name in _OF_NUMBERS:
             return tuple(wrap(np.array(v, dtypes.scalar_dtype(v).np)) for v in values)

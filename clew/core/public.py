@@ -19,7 +19,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core import overrides
-from clew.core.arguments import by_torch_names, explain, explained, typed
+from clew.core.arguments import by_torch_names, called, explain, explained, reread, typed
 from clew.core.casting import without_autocast
 from clew.core.inplace import become, note_write, refuse_complex, repeats_memory
 from clew.core.result_layout import empty_as
@@ -154,15 +154,15 @@ def with_out(
             except Exception as error:  # whatever it is, the call may explain it
                 if overrides.unseen(*args, *kwargs.values()):
                     return function(*args, **kwargs)
-                renamed = by_torch_names(implementation, kwargs)
-                if renamed is not None:
-                    return implementation(*args, **renamed)
-                explain(implementation, args, kwargs, error)
+                again = reread(implementation, args, kwargs)
+                if again is not None:
+                    return implementation(*again[0], **again[1])
+                explain(implementation, args, kwargs, error, name=called(function))
                 if differentiable and isinstance(error, (RuntimeError, IndexError)):
                     refuse_lost_history((*args, *kwargs.values()))
                 raise
         kwargs = by_torch_names(implementation, kwargs) or kwargs
-        name = implementation.__name__
+        name = called(function)
         refuse_history(name, args, kwargs, out, differentiable)
         if prepare is not None:
             args = prepare(args, kwargs, out) or args

@@ -50,7 +50,7 @@ def converted(input: Tensor, dtype: dtypes.dtype | None) -> Tensor:
 def sum_dtype(input: Tensor, dtype: dtypes.dtype | None) -> dtypes.dtype:
     """What sums and products are computed in: integers in int64."""
     if dtype is not None:
-        return dtype
+        return dtypes.of_python(dtype)
     return input.dtype if input.dtype.category >= dtypes.FLOAT else dtypes.int64
 
 

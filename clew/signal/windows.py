@@ -11,6 +11,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.backend.layout import strided
+from clew.core.arguments import explained
 from clew.core.tensor import Tensor
 from clew.ops.define.options import Options, made, read_dtype
 
@@ -80,6 +81,7 @@ def cosine(M: int, *, sym: bool = True, dtype: Dtype = None, **options: Unpack[O
     )
 
 
+@explained
 def exponential(
     M: int,
     *,
@@ -114,6 +116,7 @@ def exponential(
     return _window("exponential", M, sym, dtype, options, shape)
 
 
+@explained
 def gaussian(
     M: int,
     *,

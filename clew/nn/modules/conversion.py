@@ -176,6 +176,7 @@ def _refuse(kind: str) -> Convert:
 
 
 def _check_target(dtype: dtypes.dtype) -> None:
+    dtype = dtypes.of_python(dtype)
     if not (dtype.is_floating_point or dtype.is_complex):
         raise TypeError(
             "nn.Module.to only accepts floating point or complex dtypes, but got desired "

@@ -24,6 +24,7 @@ from clew.ops.define.options import (
     warn_of_length,
 )
 from clew.ops.shape.joining import cat
+from clew.overloads import no_overload
 from clew.source import user_stacklevel
 
 Dtype = dtypes.dtype | None
@@ -211,7 +212,7 @@ def range(
 def _spaced(function: str, start: Any, end: Any, steps: Any, kind: dtypes.dtype) -> np.ndarray:
     """Evenly spaced points, counted from the nearer end."""
     if not is_int(steps):
-        raise errors.no_overload(function, (start, end, steps), "an int for the number of steps")
+        raise no_overload(function, (start, end, steps), "an int for the number of steps")
     steps = int(steps)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative" + errors.at_user_line())

@@ -24,6 +24,7 @@ from clew.ops.create.random import Generator, refuse_out_in_vmap, stream_of
 from clew.ops.create.random_fills import zero
 from clew.ops.define.options import Options, made, read_dtype, read_size
 from clew.ops.tensor.conversion import to_dtype
+from clew.overloads import no_overload
 
 Stream = streams.Generator
 
@@ -152,7 +153,7 @@ def normal(
     if size is not None and _is_number(mean) and _is_number(std):
         return _normal_of_size(float(mean), float(std), size, stream, dtype, options)
     if size is not None or dtype is not None or options:
-        raise errors.no_overload("normal", (mean, std), "no size or dtype beside a tensor")
+        raise no_overload("normal", (mean, std), "no size or dtype beside a tensor")
     if isinstance(std, Tensor) and (
         std.dtype.is_complex or of_values(lambda values: not (values >= 0).all(), std)
     ):

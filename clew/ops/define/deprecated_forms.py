@@ -18,12 +18,14 @@ from clew.core.tensor import Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_NUMBERS = (int, float, complex, np.number, np.bool_)
+
 
 def number(function: str, argument: str, value: Any) -> Any:
     """A factor as a number: that of a tensor without dimensions or history is read."""
-    if not isinstance(value, Tensor):
+    if isinstance(value, _NUMBERS):
         return value
-    if value._array.ndim or value.requires_grad:
+    if not isinstance(value, Tensor) or value._array.ndim or value.requires_grad:
         raise errors.wrong_argument(function, argument, None, "Number", value)
     return value.item()
 
@@ -64,8 +66,9 @@ def sorted_out(
 ) -> tuple[list[Tensor], dict[str, Any]]:
     """The tensors of an old call, in order, and its factors by name."""
     tensors = [each for each in args if isinstance(each, Tensor)]
-    numbers = [each for each in args if isinstance(each, (int, float, complex, np.number))]
-    if len(tensors) != count or len(numbers) > len(factors) or len(args) != count + len(numbers):
+    numbers = [each for each in args if isinstance(each, _NUMBERS)]
+    fits = len(tensors) == count and len(args) == count + len(numbers)
+    if not fits or len(numbers) > len(factors) or tensors[-1] is not args[-1]:
         raise TypeError(
             f"{name}() takes {count} positional arguments but {len(args)} were given"
             + errors.at_user_line()

@@ -13,7 +13,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.inplace import check_overlap, may_share, repeats_memory
+from clew.core.inplace import check_overlap, may_share, refuse_leaf, repeats_memory
 from clew.core.public import Accept
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.numpy.strides import resized
@@ -223,8 +223,14 @@ def decides_dtype(args: Args, kwargs: Kwargs, out: Tensor) -> None:
 
 def require_given_dtype(kwargs: Kwargs, out: Tensor) -> None:
     if kwargs.get("dtype") is not None:
-        require_dtype(kwargs["dtype"], out, expected_dtype)
+        require_dtype(dtypes.of_python(kwargs["dtype"]), out, expected_dtype)
     kwargs["dtype"] = out.dtype
+
+
+def mean_out(args: Args, kwargs: Kwargs, out: Tensor) -> None:
+    """A dtype that is asked for is that of `out`."""
+    if kwargs.get("dtype") is not None:
+        require_dtype(dtypes.of_python(kwargs["dtype"]), out, expected_dtype)
 
 
 def starts_from(identity: int) -> Any:
@@ -329,6 +335,16 @@ median_pair = of_result_dtype(median_words, median_index_words)
 kthvalue_pair = of_result_dtype(kthvalue_words, kthvalue_index_words)
 mode_pair = of_result_dtype(mode_words("values"), mode_words("indices"))
 histogram_pair = of_result_dtype(histogram_words("hist"), histogram_words("bin_edges"))
+
+
+def composed(accept: Accept) -> Accept:
+    """Of functions made of others, which end by writing in place: no leaf may require grad."""
+
+    def accepting(number: int, result: Tensor, out: Tensor) -> None:
+        refuse_leaf(out, "out=")
+        accept(number, result, out)
+
+    return accepting
 
 
 def castable(name: str, *roles: str) -> Accept:

@@ -10,7 +10,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.arguments import by_torch_names, explain
+from clew.core.arguments import by_torch_names, called, explain, reread
 from clew.core.casting import without_autocast
 from clew.core.elementwise import (
     BOOL,
@@ -427,13 +427,13 @@ def out_form(
             except Exception as error:  # whatever it is, the call may explain it
                 if unseen(*args, *kwargs.values()):
                     return function(*args, **kwargs)
-                renamed = by_torch_names(implementation, kwargs)
-                if renamed is not None:
-                    return implementation(*args, **renamed)
-                explain(implementation, args, kwargs, error)
+                again = reread(implementation, args, kwargs)
+                if again is not None:
+                    return implementation(*again[0], **again[1])
+                explain(implementation, args, kwargs, error, name=called(function))
                 raise
         kwargs = by_torch_names(implementation, kwargs) or kwargs
-        refuse_history(implementation.__name__, args, kwargs, out, differentiable)
+        refuse_history(called(function), args, kwargs, out, differentiable)
         if elementwise:
             check_overlap((out, *args, *kwargs.values()))
         result = without_autocast(implementation, *args, **kwargs)

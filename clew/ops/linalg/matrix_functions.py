@@ -219,7 +219,7 @@ def _of_full_rank(self: Array, b: Array, cut: float) -> Array | None:
 
 def _cutoff(eps: float, size: int, rcond: float | None, driver: str) -> float:
     """What counts as zero, relative to the largest singular value, as LAPACK's drivers have it."""
-    if rcond is None:
+    if rcond is None or driver == "gels":
         return eps * size
     out_of_range = (driver == "gelss" and rcond < 0) or (driver == "gelsd" and not 0 < rcond < 1)
     return eps if out_of_range else rcond
@@ -292,7 +292,7 @@ def lstsq(
             + errors.at_user_line()
         )
     require_batches("lstsq", A, right)
-    driver = "gelsy" if driver is None else driver
+    driver = "gelsy" if driver is None else driver.lower()
     if driver not in ("gels", "gelsy", "gelsd", "gelss"):
         raise RuntimeError(
             "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)"

@@ -352,7 +352,7 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     return result.L
 
 
-@public(name="cholesky", accept=castable("cholesky"))
+@public(name="cholesky", checked=True, accept=castable("cholesky"))
 @casts(FLOAT32)
 def _old_cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """The Cholesky factor; `linalg.cholesky` is its newer form.
@@ -393,7 +393,7 @@ def _cholesky_solve_grads(
 CHOLESKY_SOLVE = Op("cholesky_solve", _cholesky_solve, joint=_cholesky_solve_grads)
 
 
-@public(accept=castable("cholesky_solve"))
+@public(checked=True, accept=castable("cholesky_solve"))
 @casts(FLOAT32)
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """The solution X of A X = B, given the Cholesky factor of A.
@@ -452,7 +452,7 @@ def _cholesky_inverse_grad(g: Tensor, self: Tensor, out: Tensor, upper: bool) ->
 CHOLESKY_INVERSE = Op("cholesky_inverse", _cholesky_inverse, grads={"self": _cholesky_inverse_grad})
 
 
-@public(accept=castable("cholesky_inverse"))
+@public(checked=True, accept=castable("cholesky_inverse"))
 @casts(FLOAT32)
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     """The inverse of A, given its Cholesky factor.

@@ -9,6 +9,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.arguments import is_real
 from clew.core.inplace import apply_inplace
 from clew.core.op import Op
 from clew.core.public import public
@@ -388,6 +389,13 @@ def _torch_batch_norm(
     return batch_normalized(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 
+def _float(name: str, position: int, value: Any) -> float:
+    """A number that is given as one of NumPy's, or as a tensor without dimensions."""
+    if not is_real(value):
+        raise errors.wrong_argument("batch_norm", name, position, "float", value)
+    return float(value)
+
+
 def batch_norm(
     input: Tensor,
     running_mean: Tensor | None,
@@ -431,13 +439,13 @@ def batch_normalized(
     weight: Tensor | None,
     bias: Tensor | None,
     training: bool,
-    momentum: float,
-    eps: float,
+    momentum: Any,
+    eps: Any,
 ) -> Tensor:
     if not isinstance(momentum, (int, float)):
-        raise errors.wrong_argument("batch_norm", "momentum", 7, "float", momentum)
+        momentum = _float("momentum", 7, momentum)
     if not isinstance(eps, (int, float)):
-        raise errors.wrong_argument("batch_norm", "eps", 8, "float", eps)
+        eps = _float("eps", 8, eps)
     if not input._array.size:
         return _of_nothing(input, weight, bias)
     if input._array.ndim < 2:

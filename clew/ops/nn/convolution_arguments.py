@@ -15,7 +15,6 @@ Pads = tuple[int | tuple[int, int], ...]
 
 # Twice as much, and it is no 64-bit number any more.
 _MOST_PADDING = 2**62 - 1
-_TYPE_NAMES = {"float32": "float", "float64": "double", "int64": "long", "int32": "int"}
 
 
 def per_axis(name: str, values: Shape, dims: int) -> Shape:
@@ -108,7 +107,7 @@ def _check_bias(
             f"{errors.shape_list(bias._array.shape)} instead"
         )
     if bias._array.dtype != input._array.dtype:
-        have, other = (_TYPE_NAMES.get(t.dtype.name, t.dtype.name) for t in (input, bias))
+        have, other = input.dtype.c_name, bias.dtype.c_name
         raise failure(f"Input type ({have}) and bias type ({other}) should be the same")
 
 

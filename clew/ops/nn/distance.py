@@ -58,7 +58,7 @@ def normalize(
     return result if out is None else deliver(result, out, "normalize")
 
 
-@public(method=False, out=False)
+@public(method=False, out=False, checked=True)
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along a dimension.
 
@@ -284,7 +284,7 @@ def _norm_derivative(difference: Tensor, norm: Tensor, p: float) -> Tensor:
 PDIST = Op("pdist", _pdist, grads={"self": _pdist_gradient}, kinks="0 between equal rows")
 
 
-@public(method=False, out=False)
+@public(method=False, out=False, checked=True)
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """The p-norm distances between every pair of rows.
 

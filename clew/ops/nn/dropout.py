@@ -10,6 +10,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes, random
+from clew.core.arguments import explained
 from clew.core.inplace import apply_inplace
 from clew.core.interception import note_constant
 from clew.core.op import OPS, Op
@@ -204,6 +205,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     return _dropout(input, p, training, inplace, per_feature=False)
 
 
+@explained
 def alpha_dropout(
     input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Tensor:
@@ -223,6 +225,7 @@ def alpha_dropout(
     return _alpha_dropout(input, p, training, inplace, per_feature=False)
 
 
+@explained
 def feature_alpha_dropout(
     input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Tensor:

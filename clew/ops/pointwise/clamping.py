@@ -9,6 +9,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
+from clew.core.arguments import is_wrapped_number
 from clew.core.elementwise import F32, F64, NO_PARAMS, NUMBER, Elementwise
 from clew.core.public import FUNCTIONS, public
 from clew.core.result_layout import as_promoted, laid_out, laid_out_without_numbers
@@ -407,6 +408,10 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
         _check_numbers(CLAMP_NUMBERS, input, min, max)
         return CLAMP_NUMBERS(input, min, max)
     if not all(tensors):
+        # Beside a number, a tensor without dimensions or history is one, too.
+        read = [bound.item() if is_wrapped_number(bound) else bound for bound in (min, max)]
+        if not any(isinstance(bound, Tensor) for bound in read):
+            return clamp(input, *read)
         raise TypeError(
             "clamp() received an invalid combination of arguments - got "
             f"({type(min).__name__}, {type(max).__name__}), but the bounds must be both numbers "

@@ -148,6 +148,7 @@ def isclose(
     """
     require_tensors("isclose", input=input, other=other)
     _require_numbers("isclose", rtol, atol)
+    rtol, atol = float(rtol), float(atol)
     if input.dtype is not other.dtype:
         raise RuntimeError(
             f"{input.dtype.scalar_name} did not match {other.dtype.scalar_name}"
@@ -184,6 +185,7 @@ def allclose(
         True
     """
     _require_numbers("allclose", rtol, atol)
+    rtol, atol = float(rtol), float(atol)
     state = local.state
     # As in PyTorch it does not ask where its operands come from, which may be lost.
     grad_enabled, state.grad_enabled = state.grad_enabled, False

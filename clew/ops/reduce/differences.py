@@ -44,12 +44,12 @@ def diff(
         raise RuntimeError(
             "diff expects input to be at least one-dimensional" + errors.at_user_line()
         )
-    dim = wrap_dim(dim, input._array.ndim)
-    _check_ends(input, dim, prepend, append)
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}" + errors.at_user_line())
     if n == 0:
         return input.clone()
+    dim = wrap_dim(dim, input._array.ndim)
+    _check_ends(input, dim, prepend, append)
     parts = [part for part in (prepend, input, append) if part is not None]
     values = parts[0] if len(parts) == 1 else cat(parts, dim)
     for _ in range(min(n, values._array.shape[dim])):

@@ -28,6 +28,7 @@ from clew.ops.reduce.choosing import (
     require_elements,
 )
 from clew.ops.reduce.reductions import DimArgument, Dims, fold, reduced_dims, restore_dims
+from clew.overloads import no_overload
 
 MAX_DIM = choosing_op("max_dim", "MaxBackward0")
 MIN_DIM = choosing_op("min_dim", "MinBackward0")
@@ -431,7 +432,7 @@ def _extreme_function(
         if other is not None:
             if keepdim is not False:
                 given = input, other, keepdim
-                raise errors.no_overload(name, given, "two tensors, or a dimension")
+                raise no_overload(name, given, "two tensors, or a dimension")
             return getattr(input, f"{name}imum")(other)
         if isinstance(dim, (tuple, list)):
             if keepdim is not False and not errors.is_function_call():

@@ -141,6 +141,7 @@ def vector_norm(
         quick = _quick_length(input)
         if quick is not None:
             return quick
+    dtype = None if dtype is None else dtypes.of_python(dtype)
     _check_norm_dtype(input.dtype, dtype)
     dims = reduced_dims(dim, input._array.ndim, keepdim)
     if ord < 0 or ord == math.inf:

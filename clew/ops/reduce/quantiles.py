@@ -102,7 +102,7 @@ def _interpolated(ordered: Tensor, ranks: Tensor, interpolation: str) -> Tensor:
 
 @public(
     checked=True,
-    accept=out_checks.of_result_dtype(out_checks.quantile_words),
+    accept=out_checks.composed(out_checks.of_result_dtype(out_checks.quantile_words)),
     differentiable=False,
 )
 @numpy_names
@@ -133,7 +133,7 @@ def quantile(
 
 @public(
     checked=True,
-    accept=out_checks.of_result_dtype(out_checks.quantile_words),
+    accept=out_checks.composed(out_checks.of_result_dtype(out_checks.quantile_words)),
     differentiable=False,
 )
 @numpy_names

@@ -137,6 +137,7 @@ SUM.expands_grad = SUM_ALL.expands_grad = True
 def sum_dtype(input: Tensor, dtype: dtypes.dtype | None) -> np.dtype:
     """Integers and bools are summed as int64 unless a dtype is asked for."""
     if dtype is not None:
+        dtype = dtypes.of_python(dtype)
         if dtype.category < dtypes.FLOAT and local.state.grad_enabled and input.requires_grad:
             raise no_integer_history(dtype.np)
         return dtype.np
@@ -264,7 +265,7 @@ MEAN.keeps_complex = MEAN_ALL.keeps_complex = True
 
 
 def _mean_dtype(input: Tensor, dtype: dtypes.dtype | None) -> np.dtype:
-    wanted = input.dtype if dtype is None else dtype
+    wanted = input.dtype if dtype is None else dtypes.of_python(dtype)
     if wanted.category < dtypes.FLOAT:
         whose = "Input" if dtype is None else "Optional"
         raise RuntimeError(
@@ -275,7 +276,7 @@ def _mean_dtype(input: Tensor, dtype: dtypes.dtype | None) -> np.dtype:
     return wanted.np
 
 
-@public()
+@public(out=out_checks.mean_out)
 @numpy_names
 def mean(
     input: Tensor,
@@ -361,6 +362,7 @@ def nansum(
         tensor(4.)
     """
     dims = reduced_dims(dim, input._array.ndim, keepdim)
+    dtype = None if dtype is None else dtypes.of_python(dtype)
     if input.dtype.is_complex:
         raise RuntimeError("nansum on CPU does not support complex inputs" + errors.at_user_line())
     if dtype is not None and dtype.is_complex and input.dtype.is_floating_point:
@@ -394,6 +396,7 @@ def nanmean(
             "nanmean(): expected input to have floating point or complex dtype but got "
             f"{input.dtype.scalar_name}" + errors.at_user_line()
         )
+    dtype = None if dtype is None else dtypes.of_python(dtype)
     if dtype is not None and dtype.category < dtypes.FLOAT:
         raise RuntimeError(
             "nanmean(): could not infer output dtype. Optional dtype must be either a floating "

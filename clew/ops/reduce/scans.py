@@ -133,8 +133,8 @@ def cumsum(input: Tensor, dim: int, *, dtype: dtypes.dtype | None = None) -> Ten
 
 def _scan(op: Op, input: Tensor, dim: int, dtype: dtypes.dtype | None) -> Tensor:
     dim = wrap_dim(dim, input._array.ndim)
-    if dtype is dtypes.bool_ and input._array.ndim and input._array.size:
-        raise errors.no_kernel(f"{op.name}_out_cpu", dtype)
+    if dtype in (dtypes.bool_, bool) and input._array.ndim and input._array.size:
+        raise errors.no_kernel(f"{op.name}_out_cpu", dtypes.bool_)
     result: Tensor = op(input, dim=dim, dtype=sum_dtype(input, dtype))
     return result
 

@@ -18,6 +18,7 @@ from clew.kernels.numpy.arrays import as_new
 from clew.ops.define import out_checks
 from clew.ops.define.dims import require_bool, wrap_dim
 from clew.ops.reduce.choosing import orderable
+from clew.overloads import no_overload
 from clew.source import user_stacklevel
 
 # -- unique ----------------------------------------------------------------------------------------
@@ -230,7 +231,7 @@ def isin(
             + errors.at_user_line()
         )
     if not all(isinstance(value, (Tensor, Number)) for value in given):
-        raise errors.no_overload("isin", given, "tensors or numbers")
+        raise no_overload("isin", given, "tensors or numbers")
     first, second = (
         value if isinstance(value, Tensor) else wrap(np.asarray(value)) for value in given
     )
@@ -293,7 +294,7 @@ def _search_error(text: str) -> RuntimeError:
 
 def _require_values(function: str, values: Any, given: tuple[Any, ...]) -> None:
     if not isinstance(values, (Tensor, Number)):
-        raise errors.no_overload(function, given, "a tensor or a number for the values")
+        raise no_overload(function, given, "a tensor or a number for the values")
 
 
 def _check_search(sequence: Tensor, values: Tensor, sorter: Tensor | None) -> None:

@@ -249,6 +249,10 @@ def strided_part(
     name: str, input: Tensor, size: Any, stride: Any, storage_offset: int | None
 ) -> tuple[Geometry, Geometry]:
     """The geometry that is asked for and the one that the tensor has, checked."""
+    for argument, value in (("size", size), ("stride", stride)):
+        if not isinstance(value, (tuple, list)):
+            place = errors.is_function_call() + ("size", "stride").index(argument) + 1
+            raise errors.wrong_argument(name, argument, place, "tuple of ints", value)
     size, stride = shape_argument((size,)), shape_argument((stride,))
     if len(size) != len(stride):
         problem = "mismatch in length of strides and shape"

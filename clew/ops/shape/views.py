@@ -23,6 +23,7 @@ from clew.core.view_op import ViewOp
 from clew.kernels.numpy.strides import reshaped, restride
 from clew.ops.define.dims import infer_shape, shape_argument, wrap_dim
 from clew.ops.tensor.copying import CLONE
+from clew.overloads import no_overload
 
 Shape = tuple[int, ...]
 
@@ -125,12 +126,12 @@ def view(self: Tensor, *shape: Any, size: Any = None, dtype: Any = None) -> Tens
         part = _read_by_numpy(self._array, shape)
         if part is not None:
             return VIEW.share(self, {"shape": part.shape}, part)
-    if dtype is not None or (len(shape) == 1 and isinstance(shape[0], dtypes.dtype)):
+    if dtype is not None or (len(shape) == 1 and isinstance(shape[0], (dtypes.dtype, type))):
         if len(shape) == (dtype is None) and size is None:
-            return _view_as_dtype(self, shape[0] if dtype is None else dtype)
-        raise errors.no_overload("view", shape, _FORMS_OF_VIEW)
+            return _view_as_dtype(self, dtypes.of_python(shape[0] if dtype is None else dtype))
+        raise no_overload("view", shape, _FORMS_OF_VIEW)
     if not shape and size is None:
-        raise errors.no_overload("view", shape, _FORMS_OF_VIEW)
+        raise no_overload("view", shape, _FORMS_OF_VIEW)
     return VIEW(self, shape=infer_shape(shape_argument(shape, size), self._array.size))
 
 

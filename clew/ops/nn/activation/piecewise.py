@@ -152,6 +152,7 @@ HARDTANH = Row(
 )  # fmt: skip
 
 
+@explained
 def hardtanh(
     input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
 ) -> Tensor:

@@ -58,7 +58,9 @@ def _bce(self: Array, target: Array, weight: Array | None, *, reduction: str) ->
     if weight is not None:
         factor = widened(weight)
         # Under vmap, it may be the weight alone that has examples.
-        losses = np.multiply(losses, factor, out=losses if factor.ndim <= losses.ndim else None)
+        # A kernel gives a number for arrays without dimensions.
+        is_room = isinstance(losses, np.ndarray) and factor.ndim <= losses.ndim
+        losses = np.multiply(losses, factor, out=losses if is_room else None)
         losses = rounded(losses, self.dtype)
     return reduced(losses, reduction, self.dtype)
 
