@@ -40,7 +40,7 @@ MOST_ENTRIES = 20000
 MOST_BYTES = 1 << 20
 # Bookkeeping of the library, which changes without meaning anything.
 _UNSEEN = frozenset({
-    "_owner", "_path", "_parameters", "_buffers", "_modules", "_compiled_call_impl",
+    "_parameters", "_buffers", "_modules", "_compiled_call_impl",
     "_non_persistent_buffers_set",
 })  # fmt: skip
 _UNSEEN_OF_OPTIMIZERS = frozenset({"_opt_called", "_plan", "_scheduled", "_stepping"})

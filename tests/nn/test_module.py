@@ -386,6 +386,34 @@ def test_deepcopy_is_independent(t: Any) -> Any:
     return m.a.weight, twin.a.weight, twin.a.weight.grad, repr(twin), shallow.a is m.a
 
 
+@twice
+def test_modules_of_another_memory_layout(t: Any) -> Any:
+    """A class may inherit from a builtin as well, and have attributes of any name."""
+
+    class Table(t.nn.Module, dict):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = t.nn.Linear(2, 1)
+
+        def forward(self, x: Any) -> Any:
+            return self.layer(x) * self["scale"]
+
+    class Places(t.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self._path, self._owner, self.inner = "here", 3, t.nn.Identity()
+
+        def forward(self, x: Any) -> Any:
+            return self.inner(x)
+
+    table = Table()
+    table["scale"] = 3.0
+    places = t.nn.Sequential(Places())
+    copied = copy.deepcopy(places)[0]
+    kept = copied._path, copied._owner, sorted(set(vars(copied)) & {"_path", "_owner"})
+    return table(t.ones(1, 2)), dict(table), len(table), places(t.ones(1)), kept
+
+
 def test_pickle_round_trip() -> None:
     m = clew.nn.Sequential(clew.nn.Linear(2, 3), clew.nn.Linear(3, 1))
     x = clew.ones(1, 2)

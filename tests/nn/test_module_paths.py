@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
 import threading
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 import clew
 from clew import nn
 from clew.core.state import current
+from clew.nn.modules import paths
 
 
 class Asks(nn.Module):
@@ -255,3 +257,14 @@ def test_hooks_run_inside_the_path() -> None:
     m(clew.ones(1, 2))
     assert seen == ["0"]
     assert "in module 0" in text_of(m, clew.ones(1, 3))
+
+
+def test_places_end_with_their_modules() -> None:
+    gc.collect()
+    before = len(paths._places), len(paths.known)
+    m = Model()
+    m()
+    assert len(paths._places) > before[0] and len(paths.known) > before[1]
+    del m
+    gc.collect()
+    assert (len(paths._places), len(paths.known)) <= before

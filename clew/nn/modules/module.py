@@ -57,6 +57,8 @@ __all__ = [
 
 M = TypeVar("M", bound="Module")
 
+_known_path = paths.known.get
+
 # What every module has from the start: name in `__dict__`, and how it begins.
 _BEGINNING: dict[str, Callable[[], Any]] = {
     "training": lambda: True,
@@ -102,17 +104,12 @@ class Module(HookMethods, StateMethods, ConversionMethods, SearchMethods):
         tensor([2., 2.], grad_fn=<MulBackward0>)
     """
 
-    # Slots beside `__dict__`, so that a module's place in its model is not part of its state.
-    __slots__ = ("_owner", "_path")
-
     dump_patches: bool = False
     # Whether `__init__` passes its arguments on to the next class in the inheritance order.
     call_super_init: bool = False
     _compiled_call_impl: Callable[..., Any] | None = None
 
     training: bool
-    _owner: tuple[Any, str] | None
-    _path: str | None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init and (args or kwargs):
@@ -124,7 +121,6 @@ class Module(HookMethods, StateMethods, ConversionMethods, SearchMethods):
             raise TypeError(
                 f"{name}.__init__() takes 1 positional argument but {len(args) + 1} were given"
             )
-        self._start_path()
         own = self.__dict__
         for name, begin in _BEGINNING.items():
             own[name] = begin()
@@ -133,11 +129,6 @@ class Module(HookMethods, StateMethods, ConversionMethods, SearchMethods):
         observer = active.observer
         if observer is not None:
             observer.module_made(self)
-
-    def _start_path(self) -> None:
-        """A module begins as a root whose path is not known yet."""
-        object.__setattr__(self, "_owner", None)
-        object.__setattr__(self, "_path", None)
 
     # -- calling -------------------------------------------------------------------------------
 
@@ -152,7 +143,7 @@ class Module(HookMethods, StateMethods, ConversionMethods, SearchMethods):
         if self._compiled_call_impl is not None and state.intercept is None:
             return self._compiled_call_impl(*args, **kwargs)
         outer = state.module_path
-        state.module_path = self._path or paths.path_of(self)
+        state.module_path = _known_path(id(self)) or paths.path_of(self)
         observer = active.observer
         output: Any = None
         try:
@@ -265,8 +256,6 @@ class Module(HookMethods, StateMethods, ConversionMethods, SearchMethods):
                 return own["_buffers"][name]
             if name in own["_modules"]:
                 return own["_modules"][name]
-        if name in ("_owner", "_path"):
-            return None  # made by neither `__init__` nor `__setstate__`
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -410,7 +399,6 @@ class Module(HookMethods, StateMethods, ConversionMethods, SearchMethods):
     def _replicate_for_data_parallel(self: M) -> M:
         """A module with the same parts and no parameters: whoever asks sets copies of them."""
         replica = type(self).__new__(type(self))
-        replica._start_path()
         replica.__dict__.update(self.__dict__)
         replica._parameters = {}
         replica._buffers = self._buffers.copy()
@@ -423,7 +411,6 @@ class Module(HookMethods, StateMethods, ConversionMethods, SearchMethods):
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._start_path()
         self.__dict__.update(state)
         # Modules that were saved when there were fewer kinds of hooks.
         for name, begin in _BEGINNING.items():

@@ -1,8 +1,11 @@
 """Where a module sits in its model, and what an error inside it says about that.
 
-A module remembers, weakly, who registered it last and under which name. Its dotted path follows
+A module's place says, weakly, who registered it last and under which name. Its dotted path follows
 from that, is computed at the first call and kept. A module with a known path has ancestors with
 known paths, so that forgetting can stop at the first module without one.
+
+Places are kept beside the modules, by identity: they are no part of a module's state, take no name
+from its class, and leave its memory layout to other bases (`class Table(nn.Module, dict)`).
 """
 
 from __future__ import annotations
@@ -20,22 +23,52 @@ if TYPE_CHECKING:
     from clew.nn.modules.module import Module
 
 
+class _Place(weakref.ref["Module"]):
+    """Who registered a module, and under which name. It ends with the module."""
+
+    __slots__ = ("key", "name", "owner")
+
+    key: int
+    name: str
+    owner: weakref.ref[Module] | None
+
+
+_places: dict[int, _Place] = {}
+# The paths that are known, by the identity of their modules. Each of these has a place.
+known: dict[int, str] = {}
+
+
+def _place_of(module: Module) -> _Place:
+    place = _places.get(id(module))
+    if place is None:
+        place = _places[id(module)] = _Place(module, _ended)
+        place.key, place.name, place.owner = id(module), "", None
+    return place
+
+
+def _ended(place: _Place) -> None:
+    known.pop(place.key, None)
+    _places.pop(place.key, None)
+
+
 def adopt(owner: Module, name: str, child: Module) -> None:
     """Note that `owner` has registered `child`."""
-    child._owner = weakref.ref(owner), name
+    place = _place_of(child)
+    place.name, place.owner = name, weakref.ref(owner)
     forget(child)
 
 
 def release(owner: Module, child: Module | None) -> None:
     """Note that `owner` has given `child` up."""
     if child is not None and owner_of(child) is owner:
-        child._owner = None
+        _place_of(child).owner = None
         forget(child)
 
 
 def owner_of(module: Module) -> Module | None:
     """Who registered this module last; None for a root."""
-    return None if module._owner is None else module._owner[0]()
+    place = _places.get(id(module))
+    return None if place is None or place.owner is None else place.owner()
 
 
 def forget(module: Module) -> None:
@@ -43,8 +76,7 @@ def forget(module: Module) -> None:
     todo = [module]
     while todo:
         current = todo.pop()
-        if current._path is not None:
-            current._path = None
+        if known.pop(id(current), None) is not None:
             todo += [child for child in current._modules.values() if child is not None]
 
 
@@ -52,18 +84,17 @@ def path_of(module: Module) -> str:
     """`blocks.0.attn` from the root on; a root is called by the name of its class."""
     chain: list[Module] = []
     current: Module | None = module
-    while current is not None and current not in chain:
+    while current is not None and not any(current is each for each in chain):
         chain.append(current)
         current = owner_of(current)
     root = chain.pop()
-    root._path = type(root).__name__
-    path = ""
+    path = known[_place_of(root).key] = type(root).__name__
+    inner = ""
     for each in reversed(chain):
-        assert each._owner is not None
-        path = f"{path}.{each._owner[1]}" if path else each._owner[1]
-        each._path = path
-    assert module._path is not None
-    return module._path
+        place = _place_of(each)
+        path = inner = f"{inner}.{place.name}" if inner else place.name
+        known[place.key] = path
+    return path
 
 
 # -- errors ------------------------------------------------------------------------------------
@@ -77,7 +108,7 @@ def tell_module(
     """Add the innermost module's path and sizes to an error that clew itself has raised."""
     if hasattr(error, "module_path"):
         return
-    error.module_path = module._path  # type: ignore[attr-defined]  # for every later handler
+    error.module_path = known.get(id(module))  # type: ignore[attr-defined]  # for every later handler
     if not isinstance(error, _EXPLAINED) or not _is_own(error.__traceback__):
         return
     if len(error.args) == 1 and isinstance(error.args[0], str):
@@ -97,7 +128,8 @@ def _is_own(trace: TracebackType | None) -> bool:
 
 def _description(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     shown = _shown(module)
-    place = module._path if module._path == shown else f"{module._path}: {shown}"
+    path = known.get(id(module))
+    place = shown if path == shown else f"{path}: {shown}"
     lines = [f"\n  in module {place}"]
     values = [("", value) for value in args] + [(f"{key}=", kwargs[key]) for key in kwargs]
     shapes = [
