@@ -114,7 +114,13 @@ class Job:
             words.append("--allow-run-as-root")
         if self.hosts:
             words += ["--host", self.hosts]
-            for name in ("CLEW_LAUNCH", "MASTER_ADDR", "MASTER_PORT", mpi.YIELDS[0], *self.environment):
+            for name in (
+                "CLEW_LAUNCH",
+                "MASTER_ADDR",
+                "MASTER_PORT",
+                mpi.YIELDS[0],
+                *self.environment,
+            ):
                 words += ["-x", name]
         return [*words, *self.command]
 
