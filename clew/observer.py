@@ -182,6 +182,9 @@ class Observer:
     def batch_loaded(self, iterator: Any, batch: Any) -> None:
         """A loader has given a batch."""
 
+    def worker_made(self, task: Any) -> None:
+        """A loader starts a worker: `task.watchers` go with it, and see each fetch."""
+
     # -- checkpoints, mixed precision ------------------------------------------------------------
 
     def checkpoint_saved(self, block: Any, tensor: Tensor) -> None:

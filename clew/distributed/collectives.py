@@ -19,7 +19,8 @@ from clew.distributed.runtime.buffers import (
     receiver,
     sendable,
 )
-from clew.distributed.runtime.process_group import ProcessGroup
+from clew.distributed.runtime.flight_recorder import NUMBER_OF_SLOT, NUMBERS
+from clew.distributed.runtime.process_group import SHORT_WAYS, ProcessGroup, failed
 from clew.distributed.runtime.work import Work
 
 __all__ = [
@@ -37,6 +38,8 @@ class ReduceOp(enum.Enum):
     """
 
     SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM = range(9)
+    # Members are looked up at each reduction; Enum's own hash is made in Python.
+    __hash__ = object.__hash__
 
 
 # PyTorch's class has its members in an enumeration of this name.
@@ -123,17 +126,27 @@ def all_reduce(
         tensor([1., 1.])
     """
     default = _WORLD.default
-    # The way of small tensors: a microsecond counts.
-    if (
-        group is None
-        and not async_op
-        and default is not None
-        and isinstance(tensor, Tensor)
-        and isinstance(op, ReduceOp)
-        and default.reduce_again(op._value_, tensor._array)
-    ):
-        tensor._storage.bump("all_reduce", None)
-        return None
+    # The way of small tensors, without a call that is not needed: a microsecond counts.
+    if group is None and not async_op and default is not None and isinstance(tensor, Tensor):
+        array = tensor._array
+        array_before, op_before, known = default.last_reduction
+        if array_before is not array or op_before is not op:
+            known = default.known_reduction(op, array)
+        number = default.sequence + 1
+        slot = number & NUMBER_OF_SLOT
+        # A comparison is due whenever the slots begin again.
+        if known is not None and slot and (default.queue is None or not default.queue.is_busy):
+            default.sequence = number
+            default.entered, code, call, nothing, buffer, operation = known
+            default.slots[slot] = code | number & NUMBERS
+            try:
+                call(nothing, buffer, operation)
+            except mpi.failures() as error:
+                raise failed("all_reduce", known[0].details, error) from None
+            finally:
+                default.entered = None
+            tensor._storage.bump("all_reduce", None)
+            return None
     found = members_of(group, "all_reduce")
     if found is None:
         return None
@@ -146,7 +159,7 @@ def all_reduce(
     if op is not _AVG and not async_op and array.flags.c_contiguous:
         args = (nothing, (array, kind), operation)
         found.run("all_reduce", details, found.comm.Allreduce, args)
-        found.remember(op._value_, array, details, args)
+        found.remember(op, array, details, args)
         tensor._storage.bump("all_reduce", None)
         return None
     target = receiver(array)
@@ -159,6 +172,10 @@ def all_reduce(
 
     args = (nothing, (target, kind), operation)
     return found.run("all_reduce", details, found.comm.Allreduce, args, after, async_op, (tensor,))
+
+
+# The watchdog knows by it which thread waits.
+SHORT_WAYS.add(all_reduce.__code__)
 
 
 def _plan(group: ProcessGroup, op: ReduceOp, dtype: np.dtype) -> tuple[Any, ...]:

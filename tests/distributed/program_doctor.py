@@ -1,5 +1,6 @@
 """Replicas that train, with one mistake that the first argument names. Run by test_doctor.py."""
 
+import random
 import sys
 
 import torch
@@ -19,19 +20,23 @@ class Ramp(Dataset):
 
     def __getitem__(self, index):
         x = torch.full((4,), index / 32)
-        if how in ("augmented", "seeds"):
+        if "augmented" in how or "seeds" in how:
             x = x + 0.1 * torch.randn(4)
+        if how == "rolled":
+            x = x + random.random()
         return x, x.sum().reshape(1)
 
 
 torch.manual_seed(rank if how == "init" else 0)
 model, head = nn.Linear(4, 1), nn.Linear(1, 1)
-if how == "seeds":
+random.seed(0)
+if "seeds" in how:
     torch.manual_seed(rank)
 replica = model if how in ("alone", "init") else DistributedDataParallel(model)
 data = Ramp()
 sampler = None if how == "same" else DistributedSampler(data)
-loader = DataLoader(data, batch_size=4, sampler=sampler)
+workers = 2 if "workers" in how else 0
+loader = DataLoader(data, batch_size=4, sampler=sampler, num_workers=workers)
 params = [*model.parameters(), *(head.parameters() if how == "outside" else [])]
 optimizer = torch.optim.SGD(params, lr=0.01)
 for epoch in range(2):

@@ -47,6 +47,10 @@ CASES = {
     "mean of uneven parts": (lambda a: a.mean(), (5, 7)),
     "var": (lambda a: a.var(-1), (4, 6)),
     "amax": (lambda a: a.amax(0), (4, 6)),
+    "extremes": (lambda a: a.round().amax((0, 1), keepdim=True) - a.amin() * a.max(), (5, 6)),
+    "spread": (lambda a: a.std(0, correction=0) + a.var() + a.std((0, 1), keepdim=True), (5, 6)),
+    "in stages": (lambda a: a.prod(0) + a.logsumexp((0, 1)) + a.prod(), (5, 6)),
+    "few": (lambda a: a.amax(0) + a.var(0) * a.prod(0), (3, 2)),
     "max": (lambda a: a.max(1)[0], (4, 6)),
     "softmax": (lambda a: F.softmax(a, -1), (4, 6)),
     "log_softmax": (lambda a: F.log_softmax(a, dim=0), (4, 6)),
@@ -68,6 +72,8 @@ CASES = {
     "stack": (lambda a, b: torch.stack([a, b]), (4, 6), (4, 6)),
     "attention": (F.scaled_dot_product_attention, (2, 4, 3, 2), (2, 4, 3, 2), (2, 4, 3, 2)),
     "conv2d": (lambda a, w, b: F.conv2d(a, w, b, padding=1), (5, 2, 5, 5), (3, 2, 3, 3), (3,)),
+    "filters": (lambda a, w, b: F.conv2d(a, w, b), (2, 4, 4, 4), (17, 4, 3, 3), (17,)),
+    "strided": (lambda a, w: F.conv1d(a, w, None, 2, 1), (2, 17, 6), (3, 17, 3)),
     "pooled": (lambda a: F.max_pool2d(a, 2) + F.adaptive_avg_pool2d(a, 2), (5, 2, 4, 4)),
     "group_norm": (lambda a, w, b: F.group_norm(a, 2, w, b), (4, 6), (6,), (6,)),
     "losses": (
@@ -160,6 +166,21 @@ def classes(mesh: dist.DeviceMesh) -> None:
     ).placements == (Shard(0),)
 
 
+def masked(mesh: dist.DeviceMesh) -> None:
+    """Dropout has the mask of one rank, however the tensor lies."""
+    whole = torch.arange(1.0, 25.0).reshape(4, 3, 2)
+    for drop, where in itertools.product(
+        (F.dropout, F.dropout1d, F.alpha_dropout), (Shard(0), Shard(1), Replicate(), Partial())
+    ):
+        x = distribute_tensor(whole, mesh, [Replicate()]).redistribute(placements=[where])
+        torch.manual_seed(7)
+        expected = drop(whole, 0.4, True)
+        torch.manual_seed(7)
+        found = drop(x, 0.4, True)
+        torch.testing.assert_close(found.full_tensor(), expected)
+        assert torch.equal(drop(x, 0.4, False).full_tensor(), whole)
+
+
 def others(mesh: dist.DeviceMesh) -> None:
     x = ones(5, 4, device_mesh=mesh, placements=[Shard(0)])
     assert x.sum().item() == 20 and bool((x == 1).all()) and x.to_local().shape[0] < 5
@@ -167,9 +188,14 @@ def others(mesh: dist.DeviceMesh) -> None:
     drawn = rand(5, 4, device_mesh=mesh, placements=[Shard(0)])
     torch.manual_seed(3)
     assert torch.equal(drawn.full_tensor(), torch.rand(5, 4))
+    masked(mesh)
     images = rand(4, 2, 5, 5, device_mesh=mesh, placements=[Shard(0)])
     kernel = rand(1, 2, 3, 3, device_mesh=mesh, placements=[Replicate()])
     assert F.mse_loss(F.conv2d(images, kernel), images[:, :1, :3, :3]).placements == (Partial(),)
+    filters = rand(16, 2, 3, 3, device_mesh=mesh, placements=[Shard(0)])
+    assert F.conv2d(images, filters[:1]).placements == (Shard(0),)
+    whole = images.redistribute(placements=[Replicate()])
+    assert F.conv2d(whole, filters).placements == (Shard(1),)
     classes(mesh)
     table = distribute_tensor(torch.arange(12.0).reshape(6, 2), mesh, [Shard(1)])
     index = distribute_tensor(torch.tensor([[1, 5, 0]]), mesh, [Replicate()])

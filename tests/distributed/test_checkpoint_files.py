@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
 from pathlib import Path
 from typing import Any
@@ -108,18 +109,109 @@ def test_metadata_is_not_run(tmp_path: Path) -> None:
         dcp.load({"x": clew.zeros(1)}, checkpoint_id=tmp_path)
 
 
-def test_planners_that_would_not_be_asked_are_refused(tmp_path: Path) -> None:
-    class Renames(dcp.DefaultSavePlanner):
-        def create_local_plan(self) -> None: ...
+def planners_in(checkpoint: Any, library: Any) -> dict[str, Any]:
+    """Planners of one's own, as PyTorch's documentation has them, over either library's."""
 
-    class Says(dcp.DefaultSavePlanner):
-        def __init__(self) -> None:
-            super().__init__(dedup_save_to_lowest_rank=True)
+    class Renames(checkpoint.DefaultSavePlanner):
+        def set_up_planner(
+            self, state_dict: Any, storage_meta: Any = None, is_coordinator: bool = False
+        ) -> None:
+            renamed = {f"foo_{key}": value for key, value in state_dict.items()}
+            super().set_up_planner(renamed, storage_meta, is_coordinator)
 
-    dcp.save({"x": clew.ones(1)}, checkpoint_id=tmp_path, planner=Says())
-    for planner, words in ((Renames(), "whose create_local_plan"), (object(), r"\(object\)")):
-        with pytest.raises(NotImplementedError, match=words):
-            dcp.save({"x": clew.ones(1)}, checkpoint_id=tmp_path, planner=planner)
+    class Halves(checkpoint.DefaultSavePlanner):
+        def create_local_plan(self) -> Any:
+            plan = super().create_local_plan()
+            for item in plan.items:
+                if item.tensor_data is not None:
+                    item.tensor_data.properties.dtype = library.float16
+            return plan
+
+        def resolve_data(self, write_item: Any) -> Any:
+            item = super().resolve_data(write_item)
+            return item if write_item.tensor_data is None else item.to(library.float16)
+
+    class SaysMore(checkpoint.DefaultSavePlanner):
+        def create_local_plan(self) -> Any:
+            return dataclasses.replace(super().create_local_plan(), planner_data={"a": ("more",)})
+
+        def create_global_plan(self, all_plans: Any) -> Any:
+            plans, metadata = super().create_global_plan(all_plans)
+            data = [plan.planner_data for plan in plans]
+            return plans, dataclasses.replace(metadata, planner_data=data)
+
+    class RenamesBack(checkpoint.DefaultLoadPlanner):
+        def set_up_planner(
+            self, state_dict: Any, metadata: Any = None, is_coordinator: bool = False
+        ) -> None:
+            renamed = {f"foo_{key}": value for key, value in state_dict.items()}
+            super().set_up_planner(renamed, metadata, is_coordinator)
+            self.original_state_dict = state_dict
+
+        def load_bytes(self, read_item: Any, value: Any) -> None:
+            name = read_item.dest_index.fqn.removeprefix("foo_")
+            self.original_state_dict[name] = library.load(value, weights_only=False)
+
+        def create_global_plan(self, global_plan: Any) -> Any:
+            self.seen = len(global_plan)
+            return super().create_global_plan(global_plan)
+
+        def resolve_tensor(self, read_item: Any) -> Any:
+            return library.empty_like(super().resolve_tensor(read_item))
+
+        def commit_tensor(self, read_item: Any, tensor: Any) -> None:
+            self.original_state_dict[read_item.dest_index.fqn.removeprefix("foo_")] = tensor * 2
+
+    made = (Renames, Halves, SaysMore, RenamesBack)
+    return {each.__name__: each() for each in made}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # PyTorch's, about one process
+def test_planners_of_ones_own(tmp_path: Path) -> None:
+    described, found = [], []
+    for checkpoint, library, name in ((torch_dcp, torch, "theirs"), (dcp, clew, "ours")):
+        planners = planners_in(checkpoint, library)
+        state = {"x": library.arange(4.0), "step": 3}
+        for each in ("Renames", "Halves", "SaysMore"):
+            folder = tmp_path / name / each
+            metadata = checkpoint.save(dict(state), checkpoint_id=folder, planner=planners[each])
+            entries = metadata.state_dict_metadata
+            kinds = {
+                key: str(getattr(getattr(entry, "properties", None), "dtype", None))
+                for key, entry in entries.items()
+            }
+            described.append((kinds, metadata.planner_data))
+        # Each reads what the other has written.
+        for writer in ("theirs", "ours"):
+            if not (tmp_path / writer).exists():
+                continue
+            wanted = {"x": library.zeros(4), "step": 0}
+            back = planners["RenamesBack"]
+            checkpoint.load(wanted, checkpoint_id=tmp_path / writer / "Renames", planner=back)
+            assert back.seen == 1
+            found.append(plain(wanted))
+            wanted = {"x": library.zeros(4), "step": 0}
+            checkpoint.load(wanted, checkpoint_id=tmp_path / writer / "Halves")
+            found.append(plain(wanted))
+    assert described[:3] == described[3:]
+    assert all(each["step"] == 3 for each in found)
+    doubled, whole = [0.0, 2.0, 4.0, 6.0], [0.0, 1.0, 2.0, 3.0]
+    assert [each["x"] for each in found] == [doubled, whole] * 3
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # PyTorch's, about one process
+def test_states_that_are_not_flattened(tmp_path: Path) -> None:
+    for checkpoint, library, name in ((torch_dcp, torch, "theirs"), (dcp, clew, "ours")):
+        planner = checkpoint.DefaultSavePlanner(flatten_state_dict=False)
+        state = {"x": library.ones(2), "nested": {"a": [1, 2]}}
+        checkpoint.save(state, checkpoint_id=tmp_path / name, planner=planner)
+    for folder in ("theirs", "ours"):
+        for checkpoint, library in ((torch_dcp, torch), (dcp, clew)):
+            wanted = {"x": library.zeros(2), "nested": {}}
+            # With its default for the second, PyTorch fills a copy of the state dict.
+            planner = checkpoint.DefaultLoadPlanner(False, False)
+            checkpoint.load(wanted, checkpoint_id=tmp_path / folder, planner=planner)
+            assert plain(wanted) == {"x": [1.0, 1.0], "nested": {"a": [1, 2]}}
 
 
 def test_what_does_not_fit_changes_nothing(tmp_path: Path) -> None:

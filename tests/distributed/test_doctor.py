@@ -20,6 +20,8 @@ FAULTY = {
     "written": ("parameters-differ", "model, head = nn.Linear(4, 1), nn.Linear(1, 1)"),
     "uneven": ("unequal-steps", "for number, (x, y) in enumerate(loader):"),
     "augmented": ("same-augmentation", "for number, (x, y) in enumerate(loader):"),
+    "augmented by workers": ("same-augmentation", "for number, (x, y) in enumerate(loader):"),
+    "rolled": ("same-augmentation", "for number, (x, y) in enumerate(loader):"),
     "epoch": ("set-epoch", "for number, (x, y) in enumerate(loader):"),
 }
 
@@ -36,7 +38,7 @@ def test_it_finds_what_is_wrong_between_ranks(how: str) -> None:
     assert ended.status == (1 if how == "uneven" else 0)
 
 
-@pytest.mark.parametrize("how", ["correct", "seeds"])
+@pytest.mark.parametrize("how", ["correct", "seeds", "seeds of workers", "workers"])
 def test_it_says_nothing_of_correct_programs(how: str) -> None:
     ended = launch(2, "program_doctor.py", how, options=("--doctor",))
     assert ended.status == 0 and "clew doctor: nothing to report (" in ended.err, ended.err

@@ -15,6 +15,14 @@ from clew.distributed.checkpoint.metadata import (
     Metadata,
     TensorStorageMetadata,
 )
+from clew.distributed.checkpoint.planner import (
+    LoadPlan,
+    LoadPlanner,
+    ReadItem,
+    SavePlan,
+    SavePlanner,
+    WriteItem,
+)
 from clew.distributed.checkpoint.state_dict_loader import load, load_state_dict
 from clew.distributed.checkpoint.state_dict_saver import async_save, save, save_state_dict
 from clew.distributed.checkpoint.storage import StorageReader, StorageWriter
@@ -22,6 +30,7 @@ from clew.distributed.checkpoint.storage import StorageReader, StorageWriter
 __all__ = [
     "BytesStorageMetadata", "CheckpointException", "ChunkStorageMetadata", "DefaultLoadPlanner",
     "DefaultSavePlanner", "FileSystemReader", "FileSystemWriter", "HuggingFaceStorageReader",
-    "HuggingFaceStorageWriter", "Metadata", "StorageReader", "StorageWriter",
-    "TensorStorageMetadata", "async_save", "load", "load_state_dict", "save", "save_state_dict",
+    "HuggingFaceStorageWriter", "LoadPlan", "LoadPlanner", "Metadata", "ReadItem", "SavePlan",
+    "SavePlanner", "StorageReader", "StorageWriter", "TensorStorageMetadata", "WriteItem",
+    "async_save", "load", "load_state_dict", "save", "save_state_dict",
 ]  # fmt: skip

@@ -13,26 +13,17 @@ import io
 import os
 import re
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from clew import errors
-from clew.core.size import Size
 from clew.core.tensor import Tensor, wrap
 from clew.distributed.checkpoint import together
-from clew.distributed.checkpoint.flattening import Path
-from clew.distributed.checkpoint.metadata import (
-    BytesStorageMetadata,
-    ChunkStorageMetadata,
-    Metadata,
-    MetadataIndex,
-    StorageMeta,
-    TensorProperties,
-    TensorStorageMetadata,
-)
+from clew.distributed.checkpoint.metadata import Metadata, MetadataIndex, StorageMeta
+from clew.distributed.checkpoint.planner import SavePlan, SavePlanner, WriteItemType
 from clew.distributed.checkpoint.storage import StorageReader, StorageWriter
 from clew.serialization.atomic import replacing
 from clew.serialization.loading import load, loads
@@ -42,6 +33,7 @@ __all__ = ["FileSystemReader", "FileSystemWriter", "SerializationFormat"]
 
 _METADATA = ".metadata"
 _VERSION = "1.0.0"
+_BYTES = WriteItemType.BYTE_IO
 _FILE = re.compile(r"__(\d+)_(\d+)\.distcp")
 
 
@@ -95,14 +87,27 @@ class FileSystemWriter(StorageWriter):
         self.path = os.fspath(path)
         self.overwrite = overwrite
 
-    def write(self, flat: Mapping[str, tuple[Path, Any]], ranks: together.Together) -> Metadata:
+    def write(
+        self, state_dict: dict[str, Any], planner: SavePlanner, ranks: together.Together
+    ) -> Metadata:
         rank = ranks.rank
         generation = max(ranks.attempted("save", lambda: self._begin(rank)))
-        mine = together.shared_out(ranks.gathered(together.items_of(flat)))[rank]
+        meta = StorageMeta(checkpoint_id=self.path, save_id=str(uuid.uuid4()))
+
+        def local() -> SavePlan:
+            planner.set_up_planner(state_dict, meta, rank == 0)
+            return planner.create_local_plan()
+
+        plans = ranks.attempted("save", local)
+        # The first rank plans for all.
+        shared, metadata = ranks.first("save", lambda: planner.create_global_plan(plans))
         name = f"__{rank}_{generation}.distcp"
         try:
-            written = ranks.attempted("save", lambda: self._write_file(name, mine, flat))
-            metadata = _described(written, self.path)
+            written = ranks.attempted(
+                "save", lambda: self._write_file(name, planner.finish_plan(shared[rank]), planner)
+            )
+            places = {index: info for part in written for index, info in part}
+            metadata = replace(metadata, storage_data=places, storage_meta=meta, version=_VERSION)
             ranks.attempted("save", lambda: self._finish(metadata), rank == 0)
         except BaseException:  # what is half written helps nobody
             with contextlib.suppress(FileNotFoundError):
@@ -125,17 +130,17 @@ class FileSystemWriter(StorageWriter):
         return (found for name in os.listdir(self.path) if (found := _FILE.fullmatch(name)))
 
     def _write_file(
-        self, name: str, mine: list[together.Item], flat: Mapping[str, tuple[Path, Any]]
-    ) -> list[tuple[together.Item, _StorageInfo]]:
-        written: list[tuple[together.Item, _StorageInfo]] = []
-        if not mine:
+        self, name: str, plan: SavePlan, planner: SavePlanner
+    ) -> list[tuple[MetadataIndex, _StorageInfo]]:
+        written: list[tuple[MetadataIndex, _StorageInfo]] = []
+        if not plan.items:
             return written
         with open(os.path.join(self.path, name), "wb") as file:
             # Values first, as PyTorch does: a reader finds them at the beginning.
-            for item in sorted(mine, key=lambda item: item.box is not None):
+            for item in sorted(plan.items, key=lambda item: item.type is not _BYTES):
                 start = file.tell()
-                file.write(_as_bytes(flat[item.name][1], item))
-                written.append((item, _StorageInfo(name, start, file.tell() - start)))
+                file.write(_as_bytes(planner.resolve_data(item)))
+                written.append((item.index, _StorageInfo(name, start, file.tell() - start)))
             file.flush()
             os.fsync(file.fileno())
         return written
@@ -153,35 +158,13 @@ class FileSystemWriter(StorageWriter):
                 os.unlink(os.path.join(self.path, found[0]))
 
 
-def _as_bytes(value: Any, item: together.Item) -> bytes:
-    """A value as `save` writes it; of a tensor in parts, this rank's part."""
+def _as_bytes(data: Any) -> bytes:
+    """Bytes of a planner as they are; a tensor as `save` writes it, without what lies around it."""
+    if isinstance(data, io.BytesIO):
+        return data.getvalue()
     buffer = io.BytesIO()
-    if item.box is not None:
-        value = wrap(np.array(value._array, order="C").reshape(item.box.sizes))
-    save(value, buffer)
+    save(wrap(np.array(data._array, order="C")), buffer)
     return buffer.getvalue()
-
-
-def _described(written: list[list[tuple[together.Item, _StorageInfo]]], folder: str) -> Metadata:
-    """What there is after all ranks have written."""
-    entries: dict[str, Any] = {}
-    places: dict[MetadataIndex, _StorageInfo] = {}
-    paths: dict[str, Path] = {}
-    for item, info in (each for part in written for each in part):
-        paths[item.name] = item.path
-        if item.box is None:
-            entries[item.name] = BytesStorageMetadata()
-            places[MetadataIndex(item.name)] = info
-            continue
-        entry = entries.get(item.name)
-        if entry is None:
-            properties = TensorProperties(dtype=item.dtype)
-            entry = entries[item.name] = TensorStorageMetadata(properties, Size(item.box.whole), [])
-        index = MetadataIndex(item.name, item.box.offsets, len(entry.chunks))
-        entry.chunks.append(ChunkStorageMetadata(Size(item.box.offsets), Size(item.box.sizes)))
-        places[index] = info
-    meta = StorageMeta(checkpoint_id=folder, save_id=str(uuid.uuid4()))
-    return Metadata(entries, paths, places, meta, _VERSION)
 
 
 class FileSystemReader(StorageReader):
@@ -218,16 +201,16 @@ class FileSystemReader(StorageReader):
             self._metadata = found
         return self._metadata
 
-    def value(self, name: str) -> Any:
+    def stream(self, name: str) -> io.BytesIO:
         return self._read(MetadataIndex(name))
 
     def part(self, name: str, offsets: tuple[int, ...]) -> np.ndarray:
-        found = self._read(MetadataIndex(name, offsets))
+        found = load(self._read(MetadataIndex(name, offsets)), weights_only=False)
         if not isinstance(found, Tensor):
             raise ValueError(f"{self.path}: {name} is no tensor" + errors.at_user_line())
         return found._array
 
-    def _read(self, index: MetadataIndex) -> Any:
+    def _read(self, index: MetadataIndex) -> io.BytesIO:
         info: _StorageInfo = self.read_metadata().storage_data[index]
         if info.transform_descriptors:
             raise NotImplementedError(
@@ -242,4 +225,4 @@ class FileSystemReader(StorageReader):
             )
         with open(path, "rb") as file:
             file.seek(info.offset)
-            return load(io.BytesIO(file.read(info.length)), weights_only=False)
+            return io.BytesIO(file.read(info.length))

@@ -5,7 +5,7 @@ Dicts are taken apart, lists if there are tensors or dicts in them; other values
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from clew.core.tensor import Tensor
@@ -45,6 +45,13 @@ def put(state: Any, path: Path, value: Any) -> None:
     for step in path[:-1]:
         state = state[_key_of(state, step)]
     state[_key_of(state, path[-1])] = value
+
+
+def value_at(state: Any, path: Path) -> Any:
+    """The value at the place in a nested state that a path names."""
+    for step in path:
+        state = state[_key_of(state, step)]
+    return state
 
 
 def _key_of(state: Any, step: str | int) -> Any:
@@ -108,3 +115,8 @@ def box_of(tensor: Tensor) -> Box:
     if not whole:
         return Box((), () if tensor._array.size else (0,), ())
     return Box(tuple(offsets), tuple(lengths), whole)
+
+
+def box_at(offsets: Iterable[int], lengths: Iterable[int]) -> tuple[Any, ...]:
+    """The index of a box in an array; of a number too it gives an array."""
+    return (*(slice(o, o + n) for o, n in zip(offsets, lengths)), ...)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from typing import Any
 
@@ -13,6 +14,7 @@ from clew.core.size import Size
 from clew.core.tensor import Tensor
 from clew.distributed.checkpoint.default_planner import (
     DefaultLoadPlanner,
+    DefaultSavePlanner,
     _EmptyStateDictLoadPlanner,
 )
 from clew.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
@@ -45,7 +47,7 @@ def dcp_to_torch_save(dcp_checkpoint_dir: Any, torch_save_path: Any) -> None:
     """
     state: dict[str, Any] = {}
     reader = FileSystemReader(dcp_checkpoint_dir)
-    _load_state_dict(state, reader, planner=_EmptyStateDictLoadPlanner())
+    _load_state_dict(state, reader, planner=_EmptyStateDictLoadPlanner(), no_dist=True)
     save(state, torch_save_path)
 
 
@@ -56,8 +58,9 @@ def torch_save_to_dcp(torch_save_path: Any, dcp_checkpoint_dir: Any) -> None:
         torch_save_path: the file
         dcp_checkpoint_dir: the folder
     """
-    flat = flattened(load(torch_save_path, weights_only=False))
-    FileSystemWriter(dcp_checkpoint_dir).write(flat, Together(alone=True))
+    state = load(torch_save_path, weights_only=False)
+    writer = FileSystemWriter(dcp_checkpoint_dir)
+    writer.write(state, DefaultSavePlanner(), Together(alone=True))
 
 
 class DynamicMetaLoadPlanner(DefaultLoadPlanner):
@@ -93,8 +96,11 @@ class BroadcastingTorchSaveReader(StorageReader):
     def read_metadata(self) -> Metadata:
         return Metadata({name: _described(value) for name, value in self._read().items()})
 
-    def value(self, name: str) -> Any:
-        return self._read()[name]
+    def stream(self, name: str) -> io.BytesIO:
+        buffer = io.BytesIO()
+        save(self._read()[name], buffer)
+        buffer.seek(0)
+        return buffer
 
     def part(self, name: str, offsets: tuple[int, ...]) -> np.ndarray:
         return self._read()[name]._array

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import json
 import os
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,13 +13,15 @@ from clew import errors
 from clew.core.size import Size
 from clew.core.tensor import Tensor, wrap
 from clew.distributed.checkpoint import together
-from clew.distributed.checkpoint.flattening import Path, box_of
+from clew.distributed.checkpoint.default_planner import DefaultSavePlanner
+from clew.distributed.checkpoint.flattening import box_of, flattened
 from clew.distributed.checkpoint.metadata import (
     ChunkStorageMetadata,
     Metadata,
     TensorProperties,
     TensorStorageMetadata,
 )
+from clew.distributed.checkpoint.planner import SavePlanner
 from clew.distributed.checkpoint.storage import StorageReader, StorageWriter
 from clew.distributed.tensor.dtensor import DTensor
 from clew.serialization.atomic import replacing
@@ -68,27 +69,37 @@ class HuggingFaceStorageWriter(StorageWriter):
         self._mapping = fqn_to_index_mapping
         self._in_parts = save_distributed and not enable_consolidation
 
-    def write(self, flat: Mapping[str, tuple[Path, Any]], ranks: together.Together) -> Metadata:
-        for name, (_, value) in flat.items():
+    def write(
+        self, state_dict: dict[str, Any], planner: SavePlanner, ranks: together.Together
+    ) -> Metadata:
+        if type(planner) is not DefaultSavePlanner:
+            raise NotImplementedError(
+                "HuggingFaceStorageWriter asks no planner of one's own: change the state dict "
+                "before it is saved" + errors.at_user_line()
+            )
+        tensors = {name: value for name, (_, value) in flattened(state_dict).items()}
+        for name, value in tensors.items():
             if not isinstance(value, Tensor):
                 raise ValueError(
                     f"safetensors files have only tensors, and {name} is a {type(value).__name__}"
                     + errors.at_user_line()
                 )
-        tensors = {name: value for name, (_, value) in flat.items()}
         ranks.attempted("save", lambda: os.makedirs(self.path, exist_ok=True))
-        write = self._write_parts if self._in_parts else self._write_whole
-        write(tensors, ranks)
+        if self._in_parts:
+            self._write_parts(tensors, planner, ranks)
+        else:
+            self._write_whole(tensors, ranks)
         return HuggingFaceStorageReader(self.path).read_metadata()
 
-    def _write_parts(self, tensors: dict[str, Tensor], ranks: together.Together) -> None:
+    def _write_parts(
+        self, tensors: dict[str, Tensor], planner: SavePlanner, ranks: together.Together
+    ) -> None:
         rank, size = ranks.rank, ranks.size
-        flat = {name: ((name,), value) for name, value in tensors.items()}
-        mine = together.shared_out(ranks.gathered(together.items_of(flat)))[rank]
-        parts = {each.name: wrap(np.array(tensors[each.name]._array, order="C")) for each in mine}
-        offsets = {
-            each.name: {"saved_offsets": list(each.box.offsets)} for each in mine if each.box
-        }
+        planner.set_up_planner(tensors)
+        plans, _ = planner.create_global_plan(ranks.gathered(planner.create_local_plan()))
+        mine = [each.index for each in plans[rank].items]
+        parts = {each.fqn: wrap(np.array(tensors[each.fqn]._array, order="C")) for each in mine}
+        offsets = {each.fqn: {"saved_offsets": list(each.offset or ())} for each in mine}
         said = {"format": "pt", _VERSION: "1.0", _SHARDS: json.dumps(offsets)}
         name = f"shard-{rank + 1:05d}-model-00001-of-00001.safetensors"
         path = os.path.join(self.path, name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
 from copy import copy, deepcopy
 from typing import Any
@@ -12,9 +12,8 @@ from typing import Any
 from clew import distributed as dist
 from clew import errors
 from clew.core.tensor import Tensor
-from clew.distributed.checkpoint.default_planner import DefaultSavePlanner, known
+from clew.distributed.checkpoint.default_planner import DefaultSavePlanner
 from clew.distributed.checkpoint.filesystem import FileSystemWriter
-from clew.distributed.checkpoint.flattening import flattened
 from clew.distributed.checkpoint.metadata import Metadata
 from clew.distributed.checkpoint.stateful import Stateful
 from clew.distributed.checkpoint.storage import StorageWriter
@@ -50,7 +49,7 @@ def save(
         state_dict: tensors, tensors in parts, other values, and what has a state dict, by name
         checkpoint_id: the folder
         storage_writer: another place than a folder of PyTorch's files
-        planner: a `DefaultSavePlanner`
+        planner: who writes what; by default a `DefaultSavePlanner`
         process_group: the ranks; None is all of them
         no_dist: this process writes by itself
         use_collectives: accepted
@@ -64,12 +63,12 @@ def save(
         >>> state
         {'weight': tensor([1., 1.]), 'step': 1}
     """
-    writer = _writer(checkpoint_id, storage_writer, planner)
-    return writer.write(flattened(states_of(state_dict)), Together(process_group, alone=no_dist))
+    writer = _writer(checkpoint_id, storage_writer)
+    ranks = Together(process_group, alone=no_dist)
+    return writer.write(states_of(state_dict), planner or DefaultSavePlanner(), ranks)
 
 
-def _writer(checkpoint_id: Any, storage_writer: StorageWriter | None, planner: Any) -> Any:
-    known(planner, DefaultSavePlanner)
+def _writer(checkpoint_id: Any, storage_writer: StorageWriter | None) -> Any:
     if storage_writer is None:
         if checkpoint_id is None:
             raise RuntimeError(
@@ -116,18 +115,19 @@ def async_save(
         tensor([1., 1.])
     """
     # A copy: the next call may send the same writer to another folder.
-    writer = copy(_writer(checkpoint_id, storage_writer, planner))
-    flat = {
-        name: (path, _copied(value))
-        for name, (path, value) in flattened(states_of(state_dict)).items()
-    }
+    writer = copy(_writer(checkpoint_id, storage_writer))
+    states = _copied(states_of(state_dict))
     if not no_dist and dist.is_initialized():
         process_group = duplicate(process_group, "checkpoints")
     ranks = Together(process_group, alone=no_dist)
-    return _in_thread(lambda: writer.write(flat, ranks))
+    return _in_thread(lambda: writer.write(states, planner or DefaultSavePlanner(), ranks))
 
 
 def _copied(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _copied(each) for key, each in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(map(_copied, value))
     return value.detach().clone() if isinstance(value, Tensor) else deepcopy(value)
 
 

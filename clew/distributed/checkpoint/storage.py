@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import io
 from typing import Any
 
 import numpy as np
 
-from clew.distributed.checkpoint.flattening import Path
-from clew.distributed.checkpoint.metadata import Metadata, TensorStorageMetadata
+from clew.autograd.mode import no_grad
+from clew.core.tensor import wrap
+from clew.distributed.checkpoint.flattening import box_at
+from clew.distributed.checkpoint.metadata import Metadata, MetadataIndex
+from clew.distributed.checkpoint.planner import LoadItemType, LoadPlan, LoadPlanner, SavePlanner
 from clew.distributed.checkpoint.together import Together
 from clew.distributed.refusing import Refused
 
@@ -22,8 +25,8 @@ class WriteResult(Refused):
 class StorageWriter:
     """Writes state dicts; all ranks call it together."""
 
-    def write(self, flat: Mapping[str, tuple[Path, Any]], ranks: Together) -> Metadata:
-        """Write named values, of which each rank has some, and return what was written."""
+    def write(self, state_dict: dict[str, Any], planner: SavePlanner, ranks: Together) -> Metadata:
+        """Write what the planner plans for a state dict, and return what was written."""
         raise NotImplementedError
 
 
@@ -34,26 +37,27 @@ class StorageReader:
         """What there is."""
         raise NotImplementedError
 
-    def value(self, name: str) -> Any:
-        """What is no tensor."""
+    def stream(self, name: str) -> io.BytesIO:
+        """The bytes, as `save` writes them, of what is no tensor."""
         raise NotImplementedError
 
     def part(self, name: str, offsets: tuple[int, ...]) -> np.ndarray:
         """A part of a tensor as it was saved, by the place where it begins."""
         raise NotImplementedError
 
-    def fill(
-        self, name: str, entry: TensorStorageMetadata, target: np.ndarray, offsets: Any
-    ) -> None:
-        """Copy what overlaps from all parts into an array that begins somewhere in the whole."""
-        for chunk in entry.chunks:
-            here, there = [], []
-            for at, length, begin, size in zip(offsets, target.shape, chunk.offsets, chunk.sizes):
-                start, end = max(at, begin), min(at + length, begin + size)
-                if start >= end:
-                    break
-                here.append(slice(start - at, end - at))
-                there.append(slice(start - begin, end - begin))
-            else:
-                part = self.part(name, tuple(chunk.offsets))
-                target[tuple(here)] = part.reshape(tuple(chunk.sizes))[tuple(there)]
+    def read(self, plan: LoadPlan, planner: LoadPlanner) -> None:
+        """Give a planner what it has planned to read."""
+        last: MetadataIndex | None = None
+        for item in plan.items:
+            index = item.storage_index
+            if item.type is LoadItemType.BYTE_IO:
+                planner.load_bytes(item, self.stream(index.fqn))
+                continue
+            if index != last:
+                # Several boxes may be read of a part.
+                last, part = index, self.part(index.fqn, tuple(index.offset or ()))
+            box = box_at(item.storage_offsets, item.lengths)
+            target = planner.resolve_tensor(item).detach()
+            with no_grad():
+                target.copy_(wrap(part[box].reshape(tuple(target.shape))))
+            planner.commit_tensor(item, target)

@@ -1,27 +1,14 @@
-"""What ranks do together while they save: who writes what, and errors that all of them learn."""
+"""What ranks do together while they save and load: gather, and learn of errors of any of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from clew import distributed as dist
-from clew.core.tensor import Tensor
 from clew.distributed.checkpoint.api import CheckpointException
-from clew.distributed.checkpoint.flattening import Box, Path, box_of
 
 T = TypeVar("T")
-
-
-class Item(NamedTuple):
-    """A value, or a part of a tensor, that a rank could write."""
-
-    name: str
-    path: Path
-    # None of what is no tensor.
-    box: Box | None
-    dtype: Any
-    size: int
 
 
 class Together:
@@ -67,34 +54,6 @@ class Together:
             raise CheckpointException(what, failures) from error
         return [each for each, _ in answers]
 
-
-def items_of(flat: Mapping[str, tuple[Path, Any]]) -> list[Item]:
-    """What this rank has."""
-    found = []
-    for name, (path, value) in flat.items():
-        if not isinstance(value, Tensor):
-            found.append(Item(name, path, None, None, 0))
-            continue
-        box = box_of(value)
-        if 0 not in box.sizes or 0 in box.whole:
-            found.append(Item(name, path, box, value.dtype, value._array.nbytes))
-    return found
-
-
-def shared_out(lists: list[list[Item]]) -> list[list[Item]]:
-    """What each rank writes: what several have, the one of them with the least to write."""
-    owners: dict[tuple[str, Any], list[int]] = {}
-    items: dict[tuple[str, Any], Item] = {}
-    for rank, each in enumerate(lists):
-        for item in each:
-            key = item.name, None if item.box is None else item.box.offsets
-            owners.setdefault(key, []).append(rank)
-            items.setdefault(key, item)
-    load = [0] * len(lists)
-    mine: list[list[Item]] = [[] for _ in lists]
-    # What only one rank has is settled first.
-    for key in sorted(owners, key=lambda key: len(owners[key])):
-        rank = min(owners[key], key=lambda rank: load[rank])
-        load[rank] += items[key].size
-        mine[rank].append(items[key])
-    return mine
+    def first(self, what: str, function: Callable[[], T]) -> T:
+        """What a function returns that only the first rank calls, on all ranks."""
+        return self.attempted(what, function, self.rank == 0)[0]

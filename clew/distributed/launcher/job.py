@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any, TextIO
 
 from clew.distributed.launcher.output import Output
-from clew.distributed.runtime import flight_recorder
+from clew.distributed.runtime import flight_recorder, mpi
 
 if sys.platform != "win32":
     import fcntl
@@ -114,7 +114,13 @@ class Job:
             words.append("--allow-run-as-root")
         if self.hosts:
             words += ["--host", self.hosts]
-            for name in ("CLEW_LAUNCH", "MASTER_ADDR", "MASTER_PORT", *self.environment):
+            for name in (
+                "CLEW_LAUNCH",
+                "MASTER_ADDR",
+                "MASTER_PORT",
+                mpi.YIELDS[0],
+                *self.environment,
+            ):
                 words += ["-x", name]
         return [*words, *self.command]
 
@@ -124,6 +130,7 @@ class Job:
         found[flight_recorder.FOLDER] = folder
         found.setdefault("MASTER_ADDR", "127.0.0.1" if not self.hosts else socket.gethostname())
         found.setdefault("MASTER_PORT", "29500")
+        found.setdefault(*mpi.YIELDS)
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
         found.setdefault("OMP_NUM_THREADS", str(max(1, cores // self.ranks)))
         # A torchrun or a launcher around this one says nothing about these ranks.

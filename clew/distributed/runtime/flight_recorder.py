@@ -22,6 +22,7 @@ from clew.distributed.runtime import checking
 FOLDER = "CLEW_LAUNCH_FOLDER"
 # So many calls of a group are known, a power of two.
 SLOTS = 256
+NUMBER_OF_SLOT = SLOTS - 1
 # A slot has the checksum of a call above its number, so that both are written at once.
 _BITS = 24
 NUMBERS = (1 << _BITS) - 1

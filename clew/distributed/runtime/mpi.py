@@ -49,9 +49,15 @@ def ranks_of_machine(size: int) -> int:
     return size
 
 
+# Open MPI's ranks would spin while they wait, on cores that the program's own threads and other
+# ranks compute on.
+YIELDS = ("OMPI_MCA_mpi_yield_when_idle", "1")
+
+
 @functools.cache
 def library() -> Any:
     """The module `mpi4py.MPI`. Importing it joins this process to the others."""
+    os.environ.setdefault(*YIELDS)
     try:
         from mpi4py import MPI
     except ImportError as error:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from datetime import timedelta
+from types import CodeType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from clew import errors
 from clew.distributed.runtime import checking, mpi
-from clew.distributed.runtime.flight_recorder import NUMBERS, SLOTS, FlightRecorder
+from clew.distributed.runtime.flight_recorder import NUMBER_OF_SLOT, NUMBERS, SLOTS, FlightRecorder
 from clew.distributed.runtime.mpi import Solo
 from clew.distributed.runtime.work import QueuedWork, WorkQueue
 from clew.source import Place, describe, user_where
@@ -19,7 +20,6 @@ from clew.source import Place, describe, user_where
 _thread = threading.get_ident
 # A NamedTuple, made as a tuple: half the time.
 _new = tuple.__new__
-_SLOTS = SLOTS - 1
 
 
 class Entered(NamedTuple):
@@ -36,6 +36,10 @@ class Entered(NamedTuple):
 
 # What each thread waits for at the moment.
 ENTERED: dict[int, Entered] = {}
+# Functions whose `default` is a group whose reduction they wait for, and do not enter it above.
+SHORT_WAYS: set[CodeType] = set()
+# Arrays of so many bytes may be kept until another one is reduced.
+_SMALL = 1 << 14
 
 
 class ProcessGroup:
@@ -66,12 +70,14 @@ class ProcessGroup:
         self._codes: dict[tuple[str, tuple[Any, ...]], int] = {}
         # What reductions need, by number, dtype and shape, and the one that goes on.
         self._reductions: dict[Any, tuple[Any, ...]] = {}
+        # The small array that was reduced the long way last, how, and what that needs.
+        self.last_reduction: tuple[Any, Any, Any] = (None, None, None)
         self.entered: Entered | None = None
-        self._queue: WorkQueue | None = None
+        self.queue: WorkQueue | None = None
         self._alone = isinstance(comm, Solo)
         if not self._alone:
             self._recorder = FlightRecorder(name, self.ranks, self.ranks[self.my_rank])
-            self._slots = self._recorder.slots
+            self.slots = self._recorder.slots
         self.bound_device_id = None
         # What reductions need, by kind and dtype.
         self.plans: dict[Any, tuple[Any, ...]] = {}
@@ -105,10 +111,10 @@ class ProcessGroup:
         tensors: Sequence[Any] = (),
     ) -> QueuedWork | None:
         """Perform a collective, in its turn: at once, or in the group's thread."""
-        if not async_op and (self._queue is None or not self._queue.is_busy):
+        if not async_op and (self.queue is None or not self.queue.is_busy):
             self._perform(name, details, call, args, after, None)
             return None
-        if self._queue is not None and self._queue.is_own_thread():
+        if self.queue is not None and self.queue.is_own_thread():
             # A callback of work in this very thread: it would wait for itself.
             done = QueuedWork(
                 lambda: self._perform(name, details, call, args, after, None), list(tensors)
@@ -119,9 +125,9 @@ class ProcessGroup:
         work = QueuedWork(
             lambda: self._perform(name, details, call, args, after, place), list(tensors)
         )
-        if self._queue is None:
-            self._queue = WorkQueue(f"clew collectives of group {self.name}")
-        self._queue.put(work)
+        if self.queue is None:
+            self.queue = WorkQueue(f"clew collectives of group {self.name}")
+        self.queue.put(work)
         if async_op:
             return work
         work.wait()
@@ -144,7 +150,7 @@ class ProcessGroup:
                 code = self._codes.get((name, details), 0)
                 if not code or not number % self._interval:
                     code = self._first(name, details, place or user_where())
-                self._slots[number & _SLOTS] = code | (number & NUMBERS)
+                self.slots[number & NUMBER_OF_SLOT] = code | (number & NUMBERS)
             call(*args)
         except mpi.failures() as error:
             raise failed(name, details, error) from None
@@ -153,39 +159,28 @@ class ProcessGroup:
         if after is not None:
             after()
 
-    def reduce_again(self, op: int, array: np.ndarray) -> bool:
-        """Reduce arrays of all ranks as before, the way of small tensors: a microsecond counts.
-
-        False where it must go the long way: a shape that is new, work before it, a comparison due.
-        """
+    def known_reduction(self, op: Hashable, array: np.ndarray) -> tuple[Any, ...] | None:
+        """What a reduction of an array like one before needs, to go the short way; or None."""
         known = self._reductions.get((op, array.dtype, array.shape))
-        number = self.sequence + 1
-        if (
-            known is None
-            or not number % self._interval
-            or not array.flags.c_contiguous
-            or (self._queue is not None and self._queue.is_busy)
-        ):
-            return False
-        self.sequence = number
-        self.entered, code, call, nothing, kind, operation = known
-        self._slots[number & _SLOTS] = code | (number & NUMBERS)
-        try:
-            call(nothing, (array, kind), operation)
-        except mpi.failures() as error:
-            raise failed("all_reduce", known[0].details, error) from None
-        finally:
-            self.entered = None
-        return True
+        if known is None or not array.flags.c_contiguous:
+            return None
+        entered, code, call, nothing, kind, operation = known
+        return entered, code, call, nothing, (array, kind), operation
 
-    def remember(self, op: int, array: np.ndarray, details: tuple[Any, ...], args: Any) -> None:
+    def remember(
+        self, op: Hashable, array: np.ndarray, details: tuple[Any, ...], args: Any
+    ) -> None:
         """The next reduction of arrays of this kind goes the short way."""
-        if not self._alone:
-            nothing, (_, kind), operation = args
-            entered = Entered(self, 0, "all_reduce", details, None)
-            code = self._codes["all_reduce", details]
-            known = entered, code, self.comm.Allreduce, nothing, kind, operation
-            self._reductions[op, array.dtype, array.shape] = known
+        if self._alone or self._interval != SLOTS:
+            return
+        nothing, (_, kind), operation = args
+        entered = Entered(self, 0, "all_reduce", details, None)
+        code, call = self._codes["all_reduce", details], self.comm.Allreduce
+        known = entered, code, call, nothing, kind, operation
+        self._reductions[op, array.dtype, array.shape] = known
+        if array.nbytes <= _SMALL:
+            buffer = mpi.library().memory.frombuffer(array), array.size, kind
+            self.last_reduction = array, op, (entered, code, call, nothing, buffer, operation)
 
     def waits_in(self) -> Entered | None:
         """The reduction that is being made the short way."""
@@ -221,9 +216,9 @@ class ProcessGroup:
 
     def close(self) -> None:
         """Wait for what is under way; the group cannot be used afterwards."""
-        if self._queue is not None:
-            self._queue.stop()
-            self._queue = None
+        if self.queue is not None:
+            self.queue.stop()
+            self.queue = None
 
     def free(self) -> None:
         """Give the communicators back. All ranks of the group must do so."""

@@ -15,14 +15,13 @@ from types import FrameType
 from typing import Any
 
 from clew.distributed.runtime import checking, faults, flight_recorder, mpi
-from clew.distributed.runtime.process_group import ENTERED, Entered, ProcessGroup
+from clew.distributed.runtime.process_group import ENTERED, SHORT_WAYS, Entered, ProcessGroup
 from clew.source import describe
 
 _EVERY = 0.25
 # A wait shorter than this is nobody's business.
 _PATIENCE = 1.0
 _QUESTION, _ANSWER = 1, 2
-_REDUCE_AGAIN = ProcessGroup.reduce_again.__code__
 
 # What a rank answers: the number and call it waits in for that group, where it is, if it has ended.
 Answer = tuple[int, tuple[str, str] | None, str, bool]
@@ -43,7 +42,7 @@ def thread_in(group: ProcessGroup) -> int:
     for thread, frame in sys._current_frames().items():
         each: FrameType | None = frame
         while each is not None:
-            if each.f_code is _REDUCE_AGAIN and each.f_locals["self"] is group:
+            if each.f_code in SHORT_WAYS and each.f_locals.get("default") is group:
                 return thread
             each = each.f_back
     return threading.main_thread().ident or 0

@@ -119,6 +119,11 @@ def shard_dims(x: DTensor) -> set[int]:
     return {each.dim for each in x._placements if isinstance(each, Shard)}
 
 
+def fills_parts(x: DTensor, dim: int) -> bool:
+    """Whether a dimension is so long that, wherever it is cut, no rank has an empty part."""
+    return x._whole[dim] >= x._mesh.size() ** 2
+
+
 def freed(x: DTensor, dims: Collection[int]) -> DTensor:
     """The same tensor, cut along none of some dimensions."""
     if not shard_dims(x) & set(dims):

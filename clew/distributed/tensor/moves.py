@@ -136,6 +136,30 @@ class _Shared(Function):
         return wrap(summed(grad._array, ctx.group)), None
 
 
+class _Extreme(Function):
+    """The greatest or least elements; those that are equal to one share its gradient."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, part: Tensor, dims: tuple[int, ...], greatest: bool, groups: list[Any]
+    ) -> Tensor:
+        choose = np.amax if greatest else np.amin
+        found = choose(part._array, axis=dims, keepdims=True)
+        for group in groups:
+            every = gathered(found[None], 0, group.size(), group)
+            found = choose(every, axis=0)
+        equal = part._array == found
+        count = equal.sum(axis=dims, keepdims=True)
+        for group in groups:
+            count = summed(count, group)
+        ctx.share = wrap((equal / count).astype(part._array.dtype))
+        return wrap(found)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        return grad * ctx.share, None, None, None
+
+
 def split(whole: Tensor, dim: int, group: Any) -> Tensor:
     """This rank's part of a tensor that all have."""
     return _Split.apply(whole, dim % whole.dim(), group)
@@ -159,3 +183,8 @@ def sum_all(term: Tensor, group: Any) -> Tensor:
 def share(whole: Tensor, group: Any) -> Tensor:
     """A tensor that all ranks have, before each uses it for its own part."""
     return _Shared.apply(whole, group)
+
+
+def extreme(part: Tensor, dims: tuple[int, ...], greatest: bool, groups: list[Any]) -> Tensor:
+    """The greatest or least elements along dimensions that may be cut; the dimensions stay."""
+    return _Extreme.apply(part, dims, greatest, groups)

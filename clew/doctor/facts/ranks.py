@@ -26,7 +26,7 @@ class RankFacts:
     called: Any = None
     # Where the data come from: the line of the loop.
     loader: Any = None
-    # By kind of random numbers: the states after batches for which some were drawn.
+    # By kind of random numbers, and worker: the states after batches for which some were drawn.
     drawn: dict[str, list[int]] = field(default_factory=dict)
     # Where a sampler of ranks began another epoch with the number of the last one, and how often.
     same_epoch: Any = None
@@ -54,9 +54,14 @@ class RankFile:
 
     def __init__(self, folder: str | Path, rank: int) -> None:
         self._path = Path(folder, f"rank-{rank}.json")
+        self._drawn = f"drawn-{rank}"
         with open(Path(folder, f"counts-{rank}"), "w+b") as file:
             file.truncate(24)
             self.counts = memoryview(mmap.mmap(file.fileno(), 24)).cast("q")
+
+    def path_of_worker(self, worker: int) -> str:
+        """The file for what a worker of this rank notes."""
+        return str(self._path.with_name(f"{self._drawn}-{worker}.lines"))
 
     def save(self, facts: RankFacts) -> None:
         """Replace what was left before."""
@@ -66,6 +71,12 @@ class RankFile:
         os.replace(partial, self._path)
 
 
+def note_drawn(path: str, states: dict[str, int]) -> None:
+    """Note states of random numbers, as a worker."""
+    with open(path, "a") as file:
+        file.write(f"{json.dumps(states)}\n")
+
+
 def load(folder: str | Path) -> list[RankFacts]:
     """The facts of all ranks that left some."""
     found = []
@@ -73,5 +84,11 @@ def load(folder: str | Path) -> list[RankFacts]:
         facts = RankFacts(**json.loads(path.read_text()))
         counts = Path(folder, f"counts-{facts.rank}").read_bytes()
         facts.steps, facts.batches, facts.calls = memoryview(counts).cast("q")
+        for lines in Path(folder).glob(f"drawn-{facts.rank}-*.lines"):
+            worker = lines.stem.rpartition("-")[2]
+            # The last line of a worker that was killed may have no end.
+            for line in lines.read_text().splitlines(keepends=True):
+                for kind, state in json.loads(line).items() if line.endswith("\n") else ():
+                    facts.drawn.setdefault(f"{kind} in worker {worker}", []).append(state)
         found.append(facts)
     return found

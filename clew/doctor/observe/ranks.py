@@ -13,7 +13,7 @@ import numpy as np
 from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.doctor.facts.places import Line, line_of
-from clew.doctor.facts.ranks import RankFacts, RankFile, load
+from clew.doctor.facts.ranks import RankFacts, RankFile, load, note_drawn
 from clew.doctor.observe.session import Session
 from clew.doctor.report.findings import Finding, Report, ordered
 from clew.doctor.rules.ranks import judge
@@ -41,7 +41,7 @@ def _random_states() -> dict[str, int]:
     return {
         "torch": checksum(get_rng_state()),
         "numpy": zlib.crc32(numbers[1].tobytes(), numbers[2]),
-        "random": hash(random.getstate()),
+        "random": zlib.crc32(np.array(random.getstate()[1], np.uint64).tobytes()),
     }
 
 
@@ -143,6 +143,34 @@ class RankObserver(Observer):
 
     def step_ends(self, optimizer: Any) -> None:
         self._states = _random_states()
+
+    def worker_made(self, task: Any) -> None:
+        task.watchers.append(WorkerWatcher(self._file.path_of_worker(task.worker_id)))
+
+
+class WorkerWatcher:
+    """Notes, in the process of a loader's worker, the random numbers that are drawn.
+
+    Args:
+        path: the file for its notes
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._before: dict[str, int] = {}
+        self._count = 0
+
+    def begins(self) -> None:
+        """A batch is about to be fetched."""
+        self._before = _random_states()
+
+    def ends(self) -> None:
+        """It has been fetched."""
+        now = _random_states()
+        drawn = {kind: state for kind, state in now.items() if state != self._before[kind]}
+        if drawn and self._count < _BATCHES:
+            self._count += 1
+            note_drawn(self._path, drawn)
 
 
 # -- one report ------------------------------------------------------------------------------------

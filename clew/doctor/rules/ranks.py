@@ -167,7 +167,7 @@ class SameAugmentation(RankRule):
                         "are the same on all ranks: so is the augmentation",
                         ranks[0].line("loader"),
                         fix=f"after the model is made, a seed that depends on the rank "
-                        f"({_SEEDS[kind]})",
+                        f"({_SEEDS[kind.partition(' ')[0]]})",
                         why="the batches of ranks are less different than one large batch",
                         evidence={"batches": length},
                         confidence=0.8,

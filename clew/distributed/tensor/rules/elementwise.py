@@ -24,7 +24,7 @@ from clew.distributed.tensor.placement_types import Partial, Placement, Replicat
 _NAMES = """
     abs absolute acos acosh add addcdiv addcmul alias angle asin asinh atan atan2 atanh bitwise_and
     bitwise_not bitwise_or bitwise_xor ceil celu clamp clamp_max clamp_min clip clone contiguous
-    conj copy_ copysign cos cosh deg2rad digamma div divide dropout elu eq erf erfc erfinv exp exp2
+    conj copy_ copysign cos cosh deg2rad digamma div divide elu eq erf erfc erfinv exp exp2
     expm1 fill_ float double half bfloat16 int long bool to type type_as float_power floor
     floor_divide fmax fmin fmod frac ge gelu greater greater_equal gt hardshrink hardsigmoid
     hardswish hardtanh heaviside hypot imag isclose isfinite isinf isnan le leaky_relu lerp less

@@ -26,9 +26,12 @@ _BATCH = string.ascii_uppercase
 
 def contracted(
     func: Any, operands: Sequence[DTensor], letters: Sequence[str], result: str, *rest: Any,
-    **options: Any,
+    shape: tuple[int, ...] | None = None, **options: Any,
 ) -> Any:  # fmt: skip
-    """Compute a product of which the dimensions have letters."""
+    """Compute a product of which the dimensions have letters.
+
+    The shape is needed where the result has lengths that no operand has.
+    """
     mesh = mesh_of(func.__name__, operands)
     sizes = {c: n for x, word in zip(operands, letters) for c, n in zip(word, x._whole) if n != 1}
     layouts: list[list[Placement]] = [[] for _ in operands]
@@ -59,7 +62,7 @@ def contracted(
             wanted.append(Shard(result.index(letter)) if letter in result else Partial())
     parts = [local_in(x, own, mine) for x, own, mine in zip(operands, layouts, terms)]
     part = func(*rest, *parts, **options)
-    return wrapped(part, mesh, wanted, tuple(sizes.get(c, 1) for c in result))
+    return wrapped(part, mesh, wanted, shape or tuple(sizes.get(c, 1) for c in result))
 
 
 def _only_partial(operands: Sequence[DTensor], dim: int) -> int | None:

@@ -10,11 +10,13 @@ from clew.distributed.tensor.layouts import (
     freed,
     local_in,
     results,
+    shard_dims,
     tensors_in,
     whole_shapes,
     without_terms,
 )
 from clew.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
+from clew.distributed.tensor.rules.stages import in_stages
 
 _REDUCED = """
     amax amin all any argmax argmin prod var std max min logsumexp count_nonzero median nansum
@@ -71,14 +73,17 @@ def summed(func: Any, x: DTensor, *args: Any, **options: Any) -> DTensor:
 
 
 def reduced(func: Any, x: DTensor, *args: Any, **options: Any) -> Any:
-    """Another reduction: a dimension that is reduced must be whole."""
+    """Another reduction: in stages, or a dimension that is reduced must be whole."""
     if tensors_in([*args, *options.values()]):
         # `max(a, b)` is a function of elements.
         return SPECIAL["maximum"](func, x, *args, **options)
     given = options.get("dim", options.get("axis", args[0] if args else None))
     is_unbiased = isinstance(given, bool)
     dims = _dims(x, None if is_unbiased else given)
-    x = freed(without_terms(x), dims)
+    x = without_terms(x)
+    if shard_dims(x) & set(dims) and (made := in_stages(func, x, dims, args, options)) is not None:
+        return made
+    x = freed(x, dims)
     whole = whole_shapes(func, (x, *args), options)
     shown = whole if isinstance(whole, Tensor) else whole[0]
     keeps = len(shown.shape) == len(x._whole)

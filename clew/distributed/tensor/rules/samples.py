@@ -11,15 +11,19 @@ from typing import Any
 from clew.core.tensor import Tensor
 from clew.distributed.tensor.dtensor import SPECIAL, DTensor, wrapped
 from clew.distributed.tensor.layouts import (
+    fills_parts,
+    freed,
     gathered_result,
     local_in,
     mesh_of,
     replaced,
     tensors_in,
+    whole_shapes,
     without_terms,
 )
 from clew.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
 from clew.distributed.tensor.rules.elementwise import computed
+from clew.distributed.tensor.rules.products import contracted
 
 # How many dimensions a batch has; None is any number from two.
 _BATCHED = {
@@ -57,6 +61,31 @@ def of_samples(func: Any, *args: Any, **options: Any) -> Any:
         for each in (parts if isinstance(parts, tuple) else (parts,))
     ]
     return tuple(made) if isinstance(parts, tuple) else made[0]
+
+
+def convolved(func: Any, *args: Any, **options: Any) -> Any:
+    """A convolution: a product along channels, which may be cut as those of matrices are."""
+    given = dict(inspect.signature(func).bind(*args, **options).arguments)
+    input, weight, bias = (given.pop(name, None) for name in ("input", "weight", "bias"))
+    tensors = [each for each in (input, weight, bias) if each is not None]
+    if len(tensors_in(tensors)) < len(tensors) or given.get("groups", 1) != 1:
+        return of_samples(func, *args, **options)
+    if len(input._whole) != _BATCHED[func.__name__]:
+        return of_samples(func, *args, **options)
+    shape = tuple(whole_shapes(func, (input, weight), given).shape)
+    places = range(2, len(shape))
+    # A rank without channels, or without filters, would have nothing to compute.
+    channels = [] if fills_parts(input, 1) else [1]
+    filters = [] if fills_parts(weight, 0) else [0]
+    input = freed(without_terms(input), [*channels, *places])
+    weight = freed(without_terms(weight), [*filters, *channels, *places])
+    letters = "bi" + "xyz"[: len(places)], "oi" + "uvw"[: len(places)]
+    made = contracted(func, (input, weight), letters, "bo", shape=shape, **given)
+    if bias is None:
+        return made
+    for _ in places:
+        bias = bias.unsqueeze(-1)
+    return made + bias
 
 
 # -- losses ----------------------------------------------------------------------------------------
@@ -121,5 +150,6 @@ def _is_cut_by_samples(input: Any, target: Any) -> bool:
 
 
 SPECIAL.update(dict.fromkeys(_BATCHED, of_samples))
+SPECIAL.update(conv1d=convolved, conv2d=convolved, conv3d=convolved)
 SPECIAL.update(dict.fromkeys(_OF_ELEMENTS.split(), loss_of_elements))
 SPECIAL.update(nll_loss=loss_of_classes, cross_entropy=loss_of_classes)

@@ -11,13 +11,24 @@ import numpy as np
 
 from clew.core.inplace import bump_version
 from clew.core.tensor import Tensor, wrap
-from clew.distributed.tensor.dtensor import SPECIAL, DTensor, part_of, wrapped_like
-from clew.distributed.tensor.layouts import gathered_result, replaced
+from clew.distributed.tensor.dtensor import (
+    SPECIAL,
+    DTensor,
+    cut_all,
+    part_of,
+    wrapped,
+    wrapped_like,
+)
+from clew.distributed.tensor.layouts import gathered_result, mesh_of, replaced
+from clew.distributed.tensor.placement_types import Placement, Replicate, Shard
+from clew.distributed.tensor.rules.elementwise import computed
+from clew.ops.create.constants import ones
 
 _GATHERED = """
     index_select gather take take_along_dim masked_select nonzero diag diagonal trace tril triu roll
     rot90 repeat tile repeat_interleave one_hot unique bincount scatter scatter_add index_add
     batch_norm pad outer ger cdist cross kron logdet det inverse cholesky qr
+    alpha_dropout feature_alpha_dropout
 """
 _VALUES = (
     "item tolist __bool__ __float__ __int__ __index__ __format__ __iter__ __contains__ __array__"
@@ -65,8 +76,24 @@ def drawn_like(func: Any, like: DTensor, *args: Any, **options: Any) -> DTensor:
     return wrapped_like(part_of(whole, like), like)
 
 
+def dropped(
+    func: Any, input: DTensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Any:
+    """Dropout with the mask that one rank would draw for the whole."""
+    if not training or p == 0:
+        return computed(func, input, p, training, inplace)
+    mesh_of(func.__name__, [input])
+    mask = func(ones(input._whole, dtype=input.dtype), p, True)
+    own: list[Placement] = [
+        each if isinstance(each, Shard) else Replicate() for each in input._placements
+    ]
+    kept = wrapped(wrap(cut_all(mask._array, input._mesh, own)), input._mesh, own, input._whole)
+    return input.mul_(kept) if inplace else input * kept
+
+
 SPECIAL.update(dict.fromkeys(_GATHERED.split(), gathered))
 SPECIAL.update(dict.fromkeys(_VALUES.split(), value))
 SPECIAL.update(dict.fromkeys(_RANDOM.split(), filled))
+SPECIAL.update(dict.fromkeys(("dropout", "dropout1d", "dropout2d", "dropout3d"), dropped))
 SPECIAL.update(equal=compared, allclose=compared)
 SPECIAL.update(dict.fromkeys(("rand_like", "randn_like", "randint_like"), drawn_like))

@@ -157,7 +157,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._reset(loader, first_iter=True)
 
     def _task(self, loader: DataLoader[Any], worker: int) -> WorkerTask:
-        return WorkerTask(
+        task = WorkerTask(
             dataset_kind=self._dataset_kind,
             dataset=self._dataset,
             auto_collation=self._auto_collation,
@@ -168,6 +168,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             worker_id=worker,
             num_workers=self._num_workers,
         )
+        if active.observer is not None:
+            active.observer.worker_made(task)
+        return task
 
     def _reset(self, loader: DataLoader[Any], first_iter: bool = False) -> None:
         super()._reset(loader, first_iter)

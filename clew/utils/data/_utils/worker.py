@@ -9,7 +9,7 @@ import random
 import threading
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import connection
 from typing import Any, NoReturn
 
@@ -131,6 +131,8 @@ class WorkerTask:
     init_fn: Callable[[int], Any] | None
     worker_id: int
     num_workers: int
+    # Who is told, in the worker's process, before and after each fetch.
+    watchers: list[Any] = field(default_factory=list)
 
     @property
     def where(self) -> str:
@@ -257,12 +259,22 @@ class _Answers:
         if self.init_error is not None or self.fetcher is None:
             return self.init_error
         try:
-            return self.fetcher.fetch(index.value())
+            if not self.task.watchers:
+                return self.fetcher.fetch(index.value())
+            return self._watched(self.fetcher, index)
         except Exception as error:  # the main process raises it
             if isinstance(error, StopIteration) and self.task.dataset_kind == _DatasetKind.Iterable:
                 self.exhausted = True
                 return Exhausted()
             return ExceptionWrapper(error, self.task.where)
+
+    def _watched(self, fetcher: _BaseDatasetFetcher, index: Message) -> Any:
+        for watcher in self.task.watchers:
+            watcher.begins()
+        found = fetcher.fetch(index.value())
+        for watcher in self.task.watchers:
+            watcher.ends()
+        return found
 
     def _send(self, epoch: int, number: int, value: Any) -> None:
         try:
