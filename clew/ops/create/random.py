@@ -152,6 +152,10 @@ class Drawing:
         self.function, self.distribution, self.stream = function, distribution, stream
         self.kind, self.options, self.out = kind, options, out
 
+    @property
+    def __name__(self) -> str:
+        return self.function
+
     def __call__(self, shape: tuple[int, ...]) -> Tensor:
         array = self.distribution.numbers(self.stream, shape, self.kind.np, self.out)
         return made(self.function, array, self.options, self.out)
