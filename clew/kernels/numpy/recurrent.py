@@ -128,7 +128,8 @@ def lstm_forward(
         )  # fmt: skip
         call(gates, packed(w_hh.T, 4), h, c, out, cells)
         last = slice(*steps[-1])
-        return out, out[last].copy(), cells[last].copy() if keeps else c, gates, cells
+        # Without the cells of all steps, what stands for them is the last one, in other memory.
+        return out, out[last].copy(), (cells[last] if keeps else c).copy(), gates, cells
     weight = Panels(w_hh.T)
     cells = np.empty((len(x), size), x.dtype)
     h, c = h0.copy(), c0.copy()
