@@ -21,6 +21,7 @@ from clew.optim.parameterwise import (
     check_lr,
     count_step,
     decayed,
+    in_parts_as,
     root_plus,
     scalar,
     update_all,
@@ -102,7 +103,7 @@ class Adagrad(ParameterwiseOptimizer):
         # Unlike other optimizers, this one has its state before the first step.
         for group in self.param_groups:
             for param in group["params"]:
-                self.state[param] = self._initial_state(param, param, group)
+                self.state[param] = in_parts_as(param, self._initial_state(param, param, group))
 
     @staticmethod
     def _initial_state(param: Tensor, grad: Tensor, options: Options) -> State:

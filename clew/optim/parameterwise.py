@@ -231,7 +231,7 @@ class ParameterwiseOptimizer(Optimizer):
                     # Looked up without making an entry: plain SGD remembers nothing.
                     state = states.get(param)
                     if not state:
-                        state = self._initial_state(param, grad, options)
+                        state = in_parts_as(param, self._initial_state(param, grad, options))
                         if state:
                             states[param] = state
                     if skipped and group.get("fused"):
@@ -301,6 +301,20 @@ def update_one(
             return None if options.get("maximize") else fused
     kind._update(param, grad, state, options)
     return None
+
+
+def in_parts_as(param: Tensor, state: State) -> State:
+    """What is remembered of a parameter, in parts over ranks where that is."""
+    with_part = getattr(param, "_with_part", None)
+    if with_part is None:
+        return state
+    shape = param._array.shape
+    return {
+        name: with_part(value)
+        if isinstance(value, Tensor) and value._array.shape == shape
+        else value
+        for name, value in state.items()
+    }
 
 
 def _as_real(value: Any) -> Any:

@@ -106,7 +106,8 @@ def sharded():
         compare(model, optimizer, name)
         held = [p.to_local().numel() for p in model.parameters()]
         held += [p.grad.to_local().numel() for p in model.parameters()]
-        held += [s["exp_avg"].numel() for s in optimizer.state.values()]
+        held += [s["exp_avg"].to_local().numel() for s in optimizer.state.values()]
+        assert all(s["exp_avg"].placements == p.placements for p, s in optimizer.state.items())
         whole = 3 * sum(p.numel() for p in model.parameters())
         if name == "gpt" and SIZE == 4:
             assert sum(held) * 1.0 <= 0.3 * whole, (sum(held), whole)

@@ -215,12 +215,13 @@ def positional_state(model: Module, optimizer: Any, given: dict[str, Any]) -> di
 
 
 def _own_part(value: Any, param: Any) -> Any:
-    """What an optimizer keeps: a plain tensor with this rank's part."""
+    """What an optimizer keeps: a copy, of which each rank has its part as of the parameter."""
     if isinstance(value, DTensor):
-        return wrap(np.array(value._array))
+        return _like_param(wrap(np.array(value._array)), param)
     if isinstance(value, Tensor):
         whole = isinstance(param, DTensor) and tuple(value.shape) == tuple(param.shape)
-        return part_of(value, param) if whole and value.dim() else wrap(np.array(value._array))
+        part = part_of(value, param) if whole and value.dim() else wrap(np.array(value._array))
+        return _like_param(part, param)
     return value
 
 

@@ -179,6 +179,11 @@ class DTensor(Tensor):
             return wrapped(whole, mesh, placements, shape).full_tensor()
         return whole
 
+    def _with_part(self, part: Tensor) -> Tensor:
+        """A tensor in parts as this one is, of which this rank has a part; numbers are whole."""
+        is_number = not self._whole or isinstance(part, DTensor)
+        return part if is_number else wrapped_like(part, self)
+
     # -- functions -----------------------------------------------------------------------------
 
     @classmethod
