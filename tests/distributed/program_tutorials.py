@@ -63,10 +63,7 @@ def fsdp2():
     rank = int(os.environ["LOCAL_RANK"])
     dist.init_process_group(backend="cpu:gloo")
     torch.manual_seed(0)
-    model = nn.TransformerEncoder(
-        nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True), 2,
-        enable_nested_tensor=False,
-    )  # fmt: skip
+    model = encoder()
     kwargs = {
         "mp_policy": MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
     }
@@ -92,8 +89,30 @@ def fsdp2():
         for name, param in model.state_dict().items()
     }
     model.load_state_dict(sharded, assign=True)
+    for state in optimizer.state_dict()["state"].values():
+        assert isinstance(state["exp_avg"], DTensor)
+    # A model without memory takes them over, and goes on with them.
+    with torch.device("meta"):
+        other = encoder()
+    for layer in other.layers:
+        fully_shard(layer, **kwargs)
+    fully_shard(other, **kwargs)
+    other.load_state_dict(sharded, assign=True)
+    x = torch.ones(2, 4, 16)
+    optimizer = optim.SGD(other.parameters(), lr=0.1)
+    found = other(x)
+    assert torch.equal(found, model(x))
+    found.float().pow(2).sum().backward()
+    assert all(param.grad is not None for param in other.parameters())
+    optimizer.step()
+    assert not torch.equal(other(x), found)
     dist.destroy_process_group()
     return rank
+
+
+def encoder():
+    layer = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True)
+    return nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
 
 
 class FeedForward(nn.Module):

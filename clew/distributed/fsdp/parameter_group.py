@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from clew import distributed as dist
+from clew import errors
 from clew.autograd.function import Function
 from clew.autograd.graph import saved_tensors_hooks
 from clew.core.inplace import bump_version
@@ -90,10 +91,31 @@ class ParameterGroup:
             for module, name in owners:
                 module._parameters[name] = param
 
+    def _adopt(self) -> None:
+        """Take over parameters that the program has put in the place of ours.
+
+        `load_state_dict(assign=True)` does so.
+        """
+        for place, (((module, name), *_), shard) in enumerate(zip(self.owners, self.shards)):
+            found = module._parameters.get(name)
+            if found is shard or not isinstance(found, DTensor):
+                continue
+            if (found._placements, found._whole) != (shard._placements, shard._whole):
+                raise RuntimeError(
+                    f"fully_shard: {name} is now in other parts, {found._placements} of "
+                    f"{list(found._whole)}, than {shard._placements} of {list(shard._whole)}"
+                    + errors.at_user_line()
+                )
+            self.let_go()
+            self._versions = []
+            found._inner = shard._inner
+            self.shards[place] = found
+
     # -- gathering -----------------------------------------------------------------------------
 
     def start(self) -> None:
         """Begin to gather, if it has not begun."""
+        self._adopt()
         versions = [shard._storage.version for shard in self.shards]
         if versions != self._versions:
             # What was gathered ahead is older than the last step of the optimizer.
@@ -205,6 +227,7 @@ class ParameterGroup:
 
     def enter(self) -> None:
         """Before forward: whole parameters take the place of the parts."""
+        self._adopt()
         whole = _Gathered.apply(self, *self.shards)
         self._register(whole if isinstance(whole, tuple) else (whole,))
         if self.following is not None:
