@@ -49,6 +49,8 @@ def run(args: argparse.Namespace) -> int:
         return run_command.run(args)
     program = ["-m", *args.module] if args.module else [args.script, *args.args]
     signal.signal(signal.SIGTERM, starting.interrupted)
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, starting.interrupted)
     options = starting.Options(
         args.ranks, args.restarts, args.min_ranks, args.hosts, not args.no_prefix
     )

@@ -129,6 +129,28 @@ def messages(rank: int) -> dict:
     return found
 
 
+def repeated(rank: int) -> dict:
+    """Reductions of tensors like some before, of the same memory or another."""
+    found = {}
+    x, other = torch.full((2, 3), rank + 1.0), torch.full((2, 3), rank + 2.0)
+    for number in range(300):
+        dist.all_reduce(x, dist.ReduceOp.MAX if number % 3 else dist.ReduceOp.SUM)
+        x.div_(2)
+        dist.all_reduce(other)
+        other.copy_((other / 8 + number).floor() % 17 + rank)
+    dist.all_reduce(x)
+    found["repeated"] = [seen(x), seen(other)]
+    gaps = torch.arange(6.0).reshape(3, 2).t() + rank
+    if sys.argv[1:] == ["torch"]:
+        gaps = gaps.contiguous()  # gloo takes no others
+    dist.all_reduce(gaps)
+    work = dist.all_reduce(other, async_op=True)
+    dist.all_reduce(x)
+    work.wait()
+    found["mixed"] = [seen(gaps), seen(other), seen(x)]
+    return found
+
+
 def groups(rank: int) -> dict:
     outer = dist.new_group([0, 2])
     x = torch.ones(2) * (rank + 1)
@@ -179,7 +201,7 @@ def functions(rank: int) -> dict:
 def main() -> None:
     rank = dist.get_rank()
     found = {}
-    for part in (reductions, parts, objects, messages, groups, functions):
+    for part in (reductions, parts, objects, messages, repeated, groups, functions):
         found.update(part(rank))
     everything = [None] * RANKS
     dist.all_gather_object(everything, found)

@@ -8,9 +8,10 @@ import os
 import pytest
 
 from clew.distributed.launcher import ranks, starting
-from clew.distributed.launcher.job import failure_of
+from clew.distributed.launcher.job import Job, failure_of
 from clew.distributed.launcher.output import Output
 from clew.distributed.runtime import mpi
+from tests.distributed.ranks import needs_mpi
 
 # Of rank 5 of 8 on a second machine with four ranks, except for one machine of PMI's.
 LAUNCHERS = {
@@ -56,6 +57,17 @@ def test_ranks_of_every_launcher(launcher: str, environment: dict[str, str]) -> 
 def test_a_batch_script_of_slurm_is_no_rank(environment: dict[str, str]) -> None:
     environment.update({"SLURM_JOB_ID": "7", "SLURM_PROCID": "0"})
     assert mpi.started_as() is None and not starting.is_rank()
+
+
+@needs_mpi
+def test_ranks_that_wait_leave_their_core_unless_they_are_told_otherwise(
+    environment: dict[str, str],
+) -> None:
+    name = "OMPI_MCA_mpi_yield_when_idle"
+    job = Job(2, ["train.py"])
+    assert job._environment("folder")[name] == "1"
+    environment[name] = "0"
+    assert job._environment("folder")[name] == "0"
 
 
 HYDRA = """

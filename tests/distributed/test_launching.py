@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import sys
+import threading
 import time
 from pathlib import Path
 
@@ -166,3 +168,15 @@ def test_it_starts_again(tmp_path: Path) -> None:
 def test_what_cannot_start_says_so() -> None:
     ended = launch(2, Path("/nowhere/train.py"))
     assert ended.status == 2 and "can't open file '/nowhere/train.py'" in ended.err
+
+
+def test_an_interrupt_that_was_lost_ends_the_job() -> None:
+    """A signal's exception is swallowed where it is raised in a finalizer."""
+    later = threading.Timer(0.5, job.INTERRUPTED.set)
+    later.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            job.Job(1, [sys.executable, "-c", "import time; time.sleep(60)"]).run()
+    finally:
+        later.join()
+        job.INTERRUPTED.clear()

@@ -97,7 +97,7 @@ class ParameterGroup:
         `load_state_dict(assign=True)` does so.
         """
         for place, (((module, name), *_), shard) in enumerate(zip(self.owners, self.shards)):
-            found = module._parameters.get(name)
+            found: Any = module._parameters.get(name)
             if found is shard or not isinstance(found, DTensor):
                 continue
             if (found._placements, found._whole) != (shard._placements, shard._whole):

@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -39,6 +40,8 @@ _VERSION = re.compile(r"\(Open MPI\) (\d+)\.")
 # What MPICH's launcher, Hydra, says of a rank that was killed or has exited.
 _PROCESS = re.compile(r"= +PID (\d+) RUNNING AT \S+ = +EXIT CODE: (\d+)")
 _HYDRA = 0
+# A signal wants the job to end. What its handler raises is lost where that comes in a finalizer.
+INTERRUPTED = threading.Event()
 _IMPROPER = re.compile(r"process rank (\d+) with PID \d+ on node \S+ exiting\s+improperly")
 
 
@@ -221,6 +224,8 @@ def _follow(process: subprocess.Popen[bytes], output: Output, folder: str) -> No
             assert stream is not None
             selector.register(stream, selectors.EVENT_READ, name)
         while selector.get_map():
+            if INTERRUPTED.is_set():
+                raise KeyboardInterrupt
             if until and time.monotonic() > until[0]:
                 return
             for key, _ in selector.select(timeout=0.2):
