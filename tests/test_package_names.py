@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import importlib
+import pickle
 import subprocess
 import sys
 import threading
 import types
+import typing
 from typing import Any
 
 import pytest
 import torch
 
 import clew
+from clew import aliasing
 from tests.twice import raised, twice
 
 LISTED = """
@@ -37,7 +40,7 @@ onnx.symbolic_opset11 onnx.utils quantization return_types utils._contextlib uti
 utils._foreach_utils utils._triton utils.cpp_extension utils.data.datapipes.iter
 utils.data.datapipes.map utils.data.datapipes.utils.common utils.model_zoo utils.weak
 backends.mha backends.nnpack backends.quantized backends.xnnpack jit._state nn._reduction
-nn.common_types nn.parallel.parallel_apply nn.parallel.replicate quantization.observer
+nn.common_types autograd.grad_mode nn.parallel.parallel_apply nn.parallel.replicate quantization.observer
 quantization.fake_quantize quantization.qconfig utils.data._utils.signal_handling
 """
 MODULES = LISTED.split()
@@ -334,3 +337,54 @@ def test_limits_of_pythons_own_types(lib: Any) -> Any:
     limits = lib.finfo(float), lib.finfo(complex), lib.iinfo(int)
     wrong = raised(lib.finfo, int), raised(lib.iinfo, float), raised(lib.iinfo, bool)
     return [str(each) for each in limits], wrong
+
+
+CLASSES = """
+Tensor dtype device Size finfo layout memory_format Generator nn.Module nn.Linear nn.Conv2d nn.LSTM
+nn.LSTMCell nn.MultiheadAttention nn.GELU nn.ConvTranspose2d nn.MaxPool2d nn.CrossEntropyLoss
+nn.ParameterList nn.Parameter nn.TransformerEncoderLayer optim.SGD optim.AdamW optim.Adafactor
+optim.lr_scheduler.StepLR optim.lr_scheduler.OneCycleLR optim.swa_utils.AveragedModel
+utils.data.Dataset utils.data.DataLoader utils.data.RandomSampler distributions.Normal
+distributions.AffineTransform autograd.Function autograd.function.FunctionCtx autograd.graph.Node
+no_grad fx.GraphModule fx.Graph fx.graph.CodeGen amp.GradScaler amp.autocast
+nn.utils.parametrize.ParametrizationList utils.tensorboard.SummaryWriter
+"""
+
+
+def test_classes_are_in_the_modules_of_pytorch() -> None:
+    """While `torch` is clew, and for `typing` and pickles, which look for them there."""
+
+    def homes() -> list[str]:
+        return [f"{each.__module__}.{each.__qualname__}" for each in map(find, CLASSES.split())]
+
+    def find(name: str) -> Any:
+        module = importlib.import_module("torch")
+        parts = name.split(".")
+        for number, part in enumerate(parts[:-1]):
+            name = ".".join(["torch", *parts[: number + 1]])
+            module = getattr(module, part, None) or importlib.import_module(name)
+        return getattr(module, parts[-1])
+
+    expected = homes()
+    own = clew.nn.Linear.__module__
+    with clew.as_torch():
+        assert homes() == expected
+        layer = pickle.loads(pickle.dumps(clew.nn.MultiheadAttention(2, 1)))
+        assert type(layer) is clew.nn.MultiheadAttention
+        assert typing.get_type_hints(clew.nn.Linear)["in_features"] is int
+        assert clew.fx.symbolic_trace(clew.nn.Sequential(clew.nn.ReLU())).graph.find_nodes(
+            op="call_module", target="0"
+        )
+    assert clew.nn.Linear.__module__ == own == "clew.nn.modules.linear"
+
+
+def test_classes_are_found_by_their_names() -> None:
+    """All that are loaded: under the name that they have while `torch` is clew."""
+    with clew.as_torch():
+        for value, _, home in aliasing._named:
+            if "<locals>" in value.__qualname__ or value.__module__.startswith("torch.ao"):
+                continue
+            found: Any = importlib.import_module(home)
+            for part in value.__qualname__.split("."):
+                found = getattr(found, part)
+            assert found is value, home
