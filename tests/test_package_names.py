@@ -40,7 +40,9 @@ onnx.symbolic_opset11 onnx.utils quantization return_types utils._contextlib uti
 utils._foreach_utils utils._triton utils.cpp_extension utils.data.datapipes.iter
 utils.data.datapipes.map utils.data.datapipes.utils.common utils.model_zoo utils.weak
 backends.mha backends.nnpack backends.quantized backends.xnnpack jit._state nn._reduction
-nn.common_types autograd.grad_mode nn.parallel.parallel_apply nn.parallel.replicate quantization.observer
+nn.common_types nn.parallel.parallel_apply nn.parallel.replicate quantization.observer
+autograd.grad_mode fx.experimental.symbolic_shapes
+utils.tensorboard.summary optim._multi_tensor
 quantization.fake_quantize quantization.qconfig utils.data._utils.signal_handling
 """
 MODULES = LISTED.split()
@@ -388,3 +390,47 @@ def test_classes_are_found_by_their_names() -> None:
             for part in value.__qualname__.split("."):
                 found = getattr(found, part)
             assert found is value, home
+
+
+@twice
+def test_questions_about_sizes(t: Any) -> Any:
+    shapes = importlib.import_module(f"{t.__name__}.fx.experimental.symbolic_shapes")
+    return (
+        [shapes.guard_int(3), shapes.guard_or_true(3 > 2), shapes.statically_known_true(False)],
+        [shapes.sym_eq([1, 2], (1, 2)), shapes.sym_eq(1, 2), shapes.is_symbolic(3)],
+        [len(shapes.free_symbols([1, t.ones(2)])), shapes.has_free_symbols(2)],
+        raised(shapes.guard_int, 3.5),
+    )
+
+
+@twice
+def test_optimizers_of_many_tensors(t: Any) -> Any:
+    many = importlib.import_module(f"{t.__name__}.optim._multi_tensor")
+    weight = t.nn.Parameter(t.ones(2))
+    optimizer = many.RMSprop([weight], lr=0.1)
+    weight.sum().backward()
+    optimizer.step()
+    with importlib.import_module(f"{t.__name__}._tensor_str").printoptions(precision=2):
+        text = repr(weight.detach())
+    return weight, optimizer.defaults["foreach"], text, t.autograd.DeviceType.CPU.name
+
+
+def test_hyperparameters_for_writers_of_packages(tmp_path: Any) -> None:
+    """Packages write the three summaries themselves; TensorBoard's reader finds them."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    names = {}
+    for lib, summary in ((clew, "clew.utils.tensorboard.summary"), (torch, None)):
+        folder = tmp_path / lib.__name__
+        tensorboard = importlib.import_module(f"{lib.__name__}.utils.tensorboard")
+        module = importlib.import_module(summary or "torch.utils.tensorboard.summary")
+        with tensorboard.SummaryWriter(str(folder)) as writer:
+            settings = {"rate": 0.1, "kind": "sgd", "deep": True, "size": lib.tensor([3.0])}
+            for each in module.hparams(settings, {"loss": 1.0}):
+                writer._get_file_writer().add_summary(each)
+        read = EventAccumulator(str(folder)).Reload()
+        names[lib.__name__] = {
+            tag: read.SummaryMetadata(tag).plugin_data.content
+            for tag in read.PluginTagToContent("hparams")
+        }
+    assert list(names["clew"]) == list(names["torch"])

@@ -66,5 +66,5 @@ overridable("torch.autograd", globals(), "backward", "grad")
 __getattr__, __dir__ = on_request(
     __name__,
     {"context", "forward_ad", "function", "functional", "profiler", "profiler_util"},
-    {"Function": "function"},
+    {"DeviceType": "profiler_util", "Function": "function"},
 )
