@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from clew.core.printing import get_printoptions, set_printoptions
+from clew.core.printing import get_printoptions, printoptions, set_printoptions
 from clew.core.tensor import Tensor
 
-__all__ = ["PRINT_OPTS", "_str", "_tensor_str", "get_printoptions", "set_printoptions"]
+__all__ = [
+    "PRINT_OPTS", "_str", "_tensor_str", "get_printoptions", "printoptions", "set_printoptions",
+]  # fmt: skip
 
 
 class _PrintOptions:

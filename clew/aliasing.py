@@ -14,9 +14,11 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
+
+from clew.pytorch_names import home as home_in_pytorch
 
 if TYPE_CHECKING:
     from importlib.abc import Loader
@@ -140,6 +142,14 @@ class _SameModule(Loader):
         module.__spec__ = self.spec
 
 
+class _NamingClasses(SourceFileLoader):
+    """Loads one of clew's modules while it is PyTorch: its classes are called as PyTorch's are."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        _name_classes(module)
+
+
 class _Alias:
     """Finds `torch.x.y` in clew. It comes first: clew's folder is where others would look."""
 
@@ -147,6 +157,8 @@ class _Alias:
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         root, _, rest = fullname.partition(".")
+        if root == _OWN:
+            return _naming_classes(fullname, path, target)
         if root != _THEIRS:
             return None
         own = f"{_OWN}.{rest}" if rest else _OWN
@@ -157,6 +169,16 @@ class _Alias:
         explain_missing(own)
         is_package = hasattr(module, "__path__")
         return ModuleSpec(fullname, _SameModule(module), is_package=is_package)
+
+
+def _naming_classes(
+    fullname: str, path: Sequence[str] | None, target: ModuleType | None
+) -> ModuleSpec | None:
+    """Where one of clew's modules is, with a loader that gives its classes PyTorch's names."""
+    spec = PathFinder.find_spec(fullname, path, target)
+    if spec is not None and type(spec.loader) is SourceFileLoader:
+        spec.loader = _NamingClasses(spec.loader.name, spec.loader.path)
+    return spec
 
 
 class _Companions:
@@ -178,8 +200,45 @@ def _refuse_import(fullname: str, reason: str) -> None:
 
 
 _first, _last = _Alias(), _Companions()
-# The module that a tensor's class names, while the alias is not installed.
-_home_of_tensors = ""
+# The classes that have PyTorch's names while the alias is installed, with the names of the modules
+# that they are in, and the modules that have been looked through.
+_named: list[tuple[type, str, str]] = []
+_looked_through: set[str] = set()
+
+
+def is_own(module: str | None) -> bool:
+    """Whether a class or function whose `__module__` this is belongs to clew."""
+    root = (module or "").partition(".")[0]
+    return root == _OWN or (root == _THEIRS and is_installed())
+
+
+def own_name(module: str) -> str:
+    """The name of one of clew's modules as clew says it."""
+    root, dot, rest = module.partition(".")
+    return f"{_OWN}{dot}{rest}" if root == _THEIRS and is_installed() else module
+
+
+def _name_classes(module: ModuleType) -> None:
+    """Give the classes of a loaded module the `__module__` that PyTorch's have.
+
+    Programs ask whether a layer is one of PyTorch's by it, and pickles find a class by it.
+    """
+    spec = module.__spec__
+    if spec is None or spec.name in _looked_through:
+        return
+    _looked_through.add(spec.name)
+    for value in tuple(vars(module).values()):
+        if isinstance(value, type) and value.__module__ == spec.name:
+            home = home_in_pytorch(spec.name, value.__qualname__)
+            if home is not None:
+                _named.append((value, spec.name, home))
+                _name_class(value, spec.name, home)
+
+
+def _name_class(value: type, own: str, home: str) -> None:
+    value.__module__ = home
+    # Where `typing.get_type_hints` and `inspect` look for it.
+    sys.modules.setdefault(_THEIRS + own[len(_OWN) :], sys.modules[own])
 
 
 def is_installed() -> bool:
@@ -201,12 +260,14 @@ def install() -> None:
         sys.path.insert(1, STAND_IN)
     # Programs choose by the version what they may call: they are told whose API this is.
     own.__dict__["__version__"] = own.version.api
-    # Programs compare the first part of a dotted name with the module's, and that of a tensor's
-    # class, by which they tell the libraries apart.
+    # Programs compare the first part of a dotted name with the module's, and that of a class, by
+    # which they tell the libraries apart.
     own.__dict__["__name__"] = _THEIRS
-    global _home_of_tensors
-    _home_of_tensors = own.Tensor.__module__
-    own.Tensor.__module__ = _THEIRS
+    for value, mine, theirs in _named:
+        _name_class(value, mine, theirs)
+    for name, module in tuple(sys.modules.items()):
+        if name.startswith(f"{_OWN}."):
+            _name_classes(module)
 
 
 def uninstall() -> None:
@@ -220,7 +281,8 @@ def uninstall() -> None:
     own = sys.modules[_OWN]
     own.__dict__["__version__"] = own.version.clew
     own.__dict__["__name__"] = _OWN
-    own.Tensor.__module__ = _home_of_tensors
+    for value, mine, _ in _named:
+        value.__module__ = mine
 
 
 def _forget_torch() -> dict[str, ModuleType]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from clew.autograd.mode import _Mode
+from clew.autograd.grad_mode import _Mode
 from clew.backend.device import device, no_such_device
 from clew.core.tensor import Tensor
 from clew.interrupts import uninterrupted

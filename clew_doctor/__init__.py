@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 # The parts of clew that the doctor is made of, or that know nothing of an engine.
 _LIGHT = (
     "clew.aliasing", "clew.cli", "clew.core.no_history", "clew.doctor", "clew.forking",
-    "clew.observed", "clew.observer", "clew.source", "clew.torch_version", "clew.version",
+    "clew.observed", "clew.observer", "clew.pytorch_names", "clew.source", "clew.torch_version",
+    "clew.version",
 )  # fmt: skip
 
 

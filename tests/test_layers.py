@@ -25,6 +25,7 @@ RANKS: tuple[frozenset[str], ...] = (
             "observed",
             "observer",
             "overloads",
+            "pytorch_names",
             "source",
         }
     ),

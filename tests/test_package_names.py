@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import importlib
+import pickle
 import subprocess
 import sys
 import threading
 import types
+import typing
 from typing import Any
 
 import pytest
 import torch
 
 import clew
+from clew import aliasing
 from tests.twice import raised, twice
 
 LISTED = """
@@ -38,6 +41,8 @@ utils._foreach_utils utils._triton utils.cpp_extension utils.data.datapipes.iter
 utils.data.datapipes.map utils.data.datapipes.utils.common utils.model_zoo utils.weak
 backends.mha backends.nnpack backends.quantized backends.xnnpack jit._state nn._reduction
 nn.common_types nn.parallel.parallel_apply nn.parallel.replicate quantization.observer
+autograd.grad_mode fx.experimental.symbolic_shapes
+utils.tensorboard.summary optim._multi_tensor
 quantization.fake_quantize quantization.qconfig utils.data._utils.signal_handling
 """
 MODULES = LISTED.split()
@@ -334,3 +339,98 @@ def test_limits_of_pythons_own_types(lib: Any) -> Any:
     limits = lib.finfo(float), lib.finfo(complex), lib.iinfo(int)
     wrong = raised(lib.finfo, int), raised(lib.iinfo, float), raised(lib.iinfo, bool)
     return [str(each) for each in limits], wrong
+
+
+CLASSES = """
+Tensor dtype device Size finfo layout memory_format Generator nn.Module nn.Linear nn.Conv2d nn.LSTM
+nn.LSTMCell nn.MultiheadAttention nn.GELU nn.ConvTranspose2d nn.MaxPool2d nn.CrossEntropyLoss
+nn.ParameterList nn.Parameter nn.TransformerEncoderLayer optim.SGD optim.AdamW optim.Adafactor
+optim.lr_scheduler.StepLR optim.lr_scheduler.OneCycleLR optim.swa_utils.AveragedModel
+utils.data.Dataset utils.data.DataLoader utils.data.RandomSampler distributions.Normal
+distributions.AffineTransform autograd.Function autograd.function.FunctionCtx autograd.graph.Node
+no_grad fx.GraphModule fx.Graph fx.graph.CodeGen amp.GradScaler amp.autocast
+nn.utils.parametrize.ParametrizationList utils.tensorboard.SummaryWriter
+"""
+
+
+def test_classes_are_in_the_modules_of_pytorch() -> None:
+    """While `torch` is clew, and for `typing` and pickles, which look for them there."""
+
+    def homes() -> list[str]:
+        return [f"{each.__module__}.{each.__qualname__}" for each in map(find, CLASSES.split())]
+
+    def find(name: str) -> Any:
+        module = importlib.import_module("torch")
+        parts = name.split(".")
+        for number, part in enumerate(parts[:-1]):
+            name = ".".join(["torch", *parts[: number + 1]])
+            module = getattr(module, part, None) or importlib.import_module(name)
+        return getattr(module, parts[-1])
+
+    expected = homes()
+    own = clew.nn.Linear.__module__
+    with clew.as_torch():
+        assert homes() == expected
+        layer = pickle.loads(pickle.dumps(clew.nn.MultiheadAttention(2, 1)))
+        assert type(layer) is clew.nn.MultiheadAttention
+        assert typing.get_type_hints(clew.nn.Linear)["in_features"] is int
+        assert clew.fx.symbolic_trace(clew.nn.Sequential(clew.nn.ReLU())).graph.find_nodes(
+            op="call_module", target="0"
+        )
+    assert clew.nn.Linear.__module__ == own == "clew.nn.modules.linear"
+
+
+def test_classes_are_found_by_their_names() -> None:
+    """All that are loaded: under the name that they have while `torch` is clew."""
+    with clew.as_torch():
+        for value, _, home in aliasing._named:
+            if "<locals>" in value.__qualname__ or value.__module__.startswith("torch.ao"):
+                continue
+            found: Any = importlib.import_module(home)
+            for part in value.__qualname__.split("."):
+                found = getattr(found, part)
+            assert found is value, home
+
+
+@twice
+def test_questions_about_sizes(t: Any) -> Any:
+    shapes = importlib.import_module(f"{t.__name__}.fx.experimental.symbolic_shapes")
+    return (
+        [shapes.guard_int(3), shapes.guard_or_true(3 > 2), shapes.statically_known_true(False)],
+        [shapes.sym_eq([1, 2], (1, 2)), shapes.sym_eq(1, 2), shapes.is_symbolic(3)],
+        [len(shapes.free_symbols([1, t.ones(2)])), shapes.has_free_symbols(2)],
+        raised(shapes.guard_int, 3.5),
+    )
+
+
+@twice
+def test_optimizers_of_many_tensors(t: Any) -> Any:
+    many = importlib.import_module(f"{t.__name__}.optim._multi_tensor")
+    weight = t.nn.Parameter(t.ones(2))
+    optimizer = many.RMSprop([weight], lr=0.1)
+    weight.sum().backward()
+    optimizer.step()
+    with importlib.import_module(f"{t.__name__}._tensor_str").printoptions(precision=2):
+        text = repr(weight.detach())
+    return weight, optimizer.defaults["foreach"], text, t.autograd.DeviceType.CPU.name
+
+
+def test_hyperparameters_for_writers_of_packages(tmp_path: Any) -> None:
+    """Packages write the three summaries themselves; TensorBoard's reader finds them."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    names = {}
+    for lib, summary in ((clew, "clew.utils.tensorboard.summary"), (torch, None)):
+        folder = tmp_path / lib.__name__
+        tensorboard = importlib.import_module(f"{lib.__name__}.utils.tensorboard")
+        module = importlib.import_module(summary or "torch.utils.tensorboard.summary")
+        with tensorboard.SummaryWriter(str(folder)) as writer:
+            settings = {"rate": 0.1, "kind": "sgd", "deep": True, "size": lib.tensor([3.0])}
+            for each in module.hparams(settings, {"loss": 1.0}):
+                writer._get_file_writer().add_summary(each)
+        read = EventAccumulator(str(folder)).Reload()
+        names[lib.__name__] = {
+            tag: read.SummaryMetadata(tag).plugin_data.content
+            for tag in read.PluginTagToContent("hparams")
+        }
+    assert list(names["clew"]) == list(names["torch"])

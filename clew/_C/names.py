@@ -23,6 +23,7 @@ from clew.ops.tensor.untyped_storage import UntypedStorage
 
 __all__ = [
     "DispatchKey", "DispatchKeySet", "Generator", "Graph", "PyTorchFileReader", "ScriptFunction",
+    "ScriptMethod",
     "ScriptModule", "Size", "StorageBase", "TensorType", "Value", "_AutoDispatchBelowAutograd",
     "_ExcludeDispatchKeyGuard", "_TensorMeta", "_are_functorch_transforms_active",
     "_cuda_isInBadFork", "_functorch", "_has_cuda", "_has_cudnn", "_has_magma", "_has_mps",
@@ -137,6 +138,10 @@ class Value:
 
 class ScriptModule:
     """A compiled module: for annotations."""
+
+
+class ScriptMethod:
+    """A compiled method: for annotations."""
 
 
 class ScriptFunction:

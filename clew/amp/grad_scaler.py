@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from clew.autograd.mode import no_grad
+from clew.autograd.grad_mode import no_grad
 from clew.backend import dtypes
 from clew.backend.device import device as parse_device
 from clew.core.tensor import Tensor, of_values

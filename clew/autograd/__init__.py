@@ -3,12 +3,10 @@
 from typing import TYPE_CHECKING
 
 from clew.aliasing import on_request
-from clew.autograd import anomaly_mode, graph, tensor_methods
-from clew.autograd import mode as grad_mode
+from clew.autograd import anomaly_mode, grad_mode, graph, tensor_methods
 from clew.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from clew.autograd.backward import backward, grad
-from clew.autograd.gradcheck import gradcheck, gradgradcheck
-from clew.autograd.mode import (
+from clew.autograd.grad_mode import (
     enable_grad,
     inference_mode,
     is_grad_enabled,
@@ -17,6 +15,7 @@ from clew.autograd.mode import (
     set_grad_enabled,
     set_multithreading_enabled,
 )
+from clew.autograd.gradcheck import gradcheck, gradgradcheck
 from clew.autograd.variable import Variable
 from clew.core.overrides import overridable
 from clew.core.recording import SavedTensor
@@ -67,5 +66,5 @@ overridable("torch.autograd", globals(), "backward", "grad")
 __getattr__, __dir__ = on_request(
     __name__,
     {"context", "forward_ad", "function", "functional", "profiler", "profiler_util"},
-    {"Function": "function"},
+    {"DeviceType": "profiler_util", "Function": "function"},
 )

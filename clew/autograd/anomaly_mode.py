@@ -6,7 +6,7 @@ from copy import copy
 from sys import _getframe
 from typing import Any
 
-from clew.autograd.mode import _Mode
+from clew.autograd.grad_mode import _Mode
 from clew.core.state import local
 from clew.interrupts import enters_block, uninterrupted
 

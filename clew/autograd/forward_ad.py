@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from clew import errors
 from clew.autograd.function_jvp import run_jvp
+from clew.autograd.grad_mode import _Mode
 from clew.autograd.jvp import jvp_of
-from clew.autograd.mode import _Mode
 from clew.autograd.tangent_layout import in_layout_of, laid_out_like
 from clew.core.inplace import apply_inplace, write_tangent
 from clew.core.interception import Interceptor, install, installed, remove, resume

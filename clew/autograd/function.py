@@ -494,4 +494,4 @@ def _forbid_twice(value: Any, node: Error, nr: int) -> Any:
 
 
 # Where `typing.get_type_hints` looks for what annotations of FunctionCtx call Function.
-vars(sys.modules[FunctionCtx.__module__])["Function"] = Function
+vars(sys.modules["clew.autograd.context"])["Function"] = Function

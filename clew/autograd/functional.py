@@ -18,8 +18,8 @@ from clew.autograd.functional_parts import (  # noqa: F401  (packages take some 
     _tensors,
     _tuple_postprocess,
 )
+from clew.autograd.grad_mode import enable_grad
 from clew.autograd.jvp import constant_of
-from clew.autograd.mode import enable_grad
 from clew.core.tensor import Tensor, wrap
 from clew.ops.batching.level import running
 from clew.ops.shape.joining import stack

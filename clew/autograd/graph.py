@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from clew import errors
-from clew.autograd.mode import _Mode
+from clew.autograd.grad_mode import _Mode
 from clew.core.hooks import RemovableHandle
 from clew.core.inplace import bump_version
 from clew.core.node import Node, Nowhere, live_edge

@@ -84,8 +84,8 @@ class dtype:
         # PyTorch's spelling: programs compare and print it, and `import clew as torch` is the norm.
         return f"torch.{self.name}"
 
-    def __reduce__(self) -> str:
-        return "bool_" if self.name == "bool" else self.name  # its name in this module
+    def __reduce__(self) -> Any:
+        return _of_name, (self.name,)
 
     def __deepcopy__(self, memo: object) -> dtype:
         return self
@@ -109,6 +109,12 @@ class _Nameable(dtype):
         raise NotImplementedError(
             f"there are no tensors of torch.{self.name} in clew, because NumPy has no such numbers."
         )
+
+
+def _of_name(name: str) -> dtype:
+    """A dtype from a pickle."""
+    found: dtype = globals()["bool_" if name == "bool" else name]
+    return found
 
 
 bool_ = dtype("bool", np.bool_, BOOL, 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class _Named:
     """A constant that prints as PyTorch's does and pickles as itself."""
@@ -14,8 +16,8 @@ class _Named:
     def __repr__(self) -> str:
         return f"torch.{self.name}"
 
-    def __reduce__(self) -> str:
-        return self.name
+    def __reduce__(self) -> Any:
+        return _of_name, (self.name,)
 
     def __copy__(self) -> _Named:
         return self
@@ -45,6 +47,12 @@ class memory_format(_Named):
     """
 
     __slots__ = ()
+
+
+def _of_name(name: str) -> _Named:
+    """A constant from a pickle."""
+    found: _Named = globals()[name]
+    return found
 
 
 strided = layout("strided")

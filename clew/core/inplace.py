@@ -20,6 +20,7 @@ from clew.backend import dtypes
 from clew.core.casting import without_autocast
 from clew.core.copy_slices import CopySlices
 from clew.core.meta.handlers import is_wrapper
+from clew.core.meta.memory import is_meta
 from clew.core.mirror import MIRRORS, bits_of, reflect
 from clew.core.no_history import records_write
 from clew.core.node import Node, edge_of, restore, retain
@@ -413,10 +414,14 @@ def become(
     if state.grad_enabled and result._requires_grad and not mask:
         forbid_view_write(target)
     version = target._storage.version
-    array = result._array
-    if writer.startswith(_WRITE_SOME) and overlaps_itself(target._array):
-        array = _with_changes(target._array, array)
-    store(target, array, writer)
+    if is_meta(target._array):
+        check_result(target._array, result._array)
+        note_write(target, writer)
+    else:
+        array = result._array
+        if writer.startswith(_WRITE_SOME) and overlaps_itself(target._array):
+            array = _with_changes(target._array, array)
+        store(target, array, writer)
     if state.intercept is not None:
         state.intercept.stored(target, result, version)
     if state.grad_enabled and result._requires_grad and result._node is not None:

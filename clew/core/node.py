@@ -430,4 +430,4 @@ def live_edge(tensor: Tensor) -> Edge | None:
 
 
 # Where `typing.get_type_hints` looks for what annotations of Tensor call Node.
-vars(sys.modules[Tensor.__module__])["Node"] = Node
+vars(sys.modules["clew.core.tensor"])["Node"] = Node

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import os
-from typing import Any
+from typing import Any, ClassVar
 
 from clew import errors
 from clew.distributed.runtime import world
@@ -66,6 +66,9 @@ class Backend(str):
     """The name of a way for processes to talk."""
 
     GLOO, NCCL, MPI, UCC, XCCL, UNDEFINED = "gloo", "nccl", "mpi", "ucc", "xccl", "undefined"
+    default_device_backend_map: ClassVar[dict[str, str]] = {
+        "cpu": "gloo", "cuda": "nccl", "xpu": "xccl", "mps": "gloo",
+    }  # fmt: skip
 
 
 class BackendConfig:

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from clew import errors
-from clew.autograd.mode import no_grad
+from clew.aliasing import own_name
+from clew.autograd.grad_mode import no_grad
 from clew.core.tensor import Size, Tensor
 from clew.distributions import constraints
 from clew.distributions.utils import lazy_property
@@ -242,7 +243,9 @@ class Distribution:
 
     def _blank(self, _instance: Any) -> Any:
         """An empty object for an `expand` that holds for all classes of this package."""
-        own = (each for each in type(self).__mro__ if each.__module__.startswith(_PACKAGE))
+        own = (
+            each for each in type(self).__mro__ if own_name(each.__module__).startswith(_PACKAGE)
+        )
         return self._get_checked_instance(next(own), _instance)
 
     def _finish_expanded(

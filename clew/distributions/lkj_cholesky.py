@@ -6,7 +6,7 @@ import math
 from typing import Any, ClassVar
 
 from clew import errors
-from clew.autograd.mode import no_grad
+from clew.autograd.grad_mode import no_grad
 from clew.backend.dtypes import finfo
 from clew.core.tensor import Size, Tensor
 from clew.distributions import constraints

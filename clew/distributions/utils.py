@@ -9,7 +9,7 @@ from numbers import Number
 from typing import Any, Generic, TypeVar, overload
 
 from clew import errors
-from clew.autograd.mode import enable_grad
+from clew.autograd.grad_mode import enable_grad
 from clew.backend.dtypes import dtype as dtype_type
 from clew.backend.dtypes import finfo, get_default_dtype
 from clew.core.tensor import Tensor

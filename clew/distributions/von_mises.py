@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from clew.autograd.mode import no_grad
+from clew.autograd.grad_mode import no_grad
 from clew.backend.dtypes import bool_, float64
 from clew.core.tensor import Size, Tensor
 from clew.distributions import constraints

@@ -19,6 +19,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from clew import errors
+from clew.aliasing import own_name
 from clew.core import overrides
 from clew.core.public import FUNCTIONS
 from clew.core.tensor import Tensor
@@ -80,7 +81,7 @@ class Tracer(TracerBase):
             m: the module
             module_qualified_name: its name in the root
         """
-        return m.__module__.startswith("clew.nn") and not isinstance(m, Sequential)
+        return own_name(m.__module__).startswith("clew.nn") and not isinstance(m, Sequential)
 
     def path_of_module(self, mod: Module) -> str:
         """The name of a submodule in the root.

@@ -8,6 +8,7 @@ import re
 import types
 from typing import Any
 
+from clew.aliasing import is_own
 from clew.core.override_tables import COMPILED_NN, TOP_LEVEL_NN
 from clew.core.tensor import Tensor
 from clew.ops.namespaces import OpOverload, OpOverloadPacket
@@ -33,7 +34,7 @@ def is_from_torch(value: Any) -> bool:
     if isinstance(value, (OpOverload, OpOverloadPacket)):
         return True
     module = getattr(value, "__module__", None) or ""
-    return module.partition(".")[0] == _OWN
+    return is_own(module)
 
 
 def result_name(target: Any) -> str | None:

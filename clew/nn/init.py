@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from clew import errors
-from clew.autograd.mode import no_grad
+from clew.autograd.grad_mode import no_grad
 from clew.backend.random import Generator
 from clew.core.overrides import overridable
 from clew.core.tensor import Tensor

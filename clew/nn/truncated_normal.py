@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 
-from clew.autograd.mode import no_grad
+from clew.autograd.grad_mode import no_grad
 from clew.backend.random import Generator
 from clew.core.tensor import Tensor
 from clew.ops.create.constants import empty_like

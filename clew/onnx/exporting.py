@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from clew import errors, version
-from clew.autograd.mode import no_grad
+from clew.autograd.grad_mode import no_grad
 from clew.backend import dtypes
 from clew.core.tensor import Tensor, wrap
 from clew.export.sizes import Axis, Expression, Unexplained, explain_all, resized, sizes_of_runs

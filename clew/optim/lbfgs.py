@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from clew import errors
-from clew.autograd.mode import enable_grad, no_grad
+from clew.autograd.grad_mode import enable_grad, no_grad
 from clew.core.tensor import Tensor
 from clew.ops.pointwise.complex import view_as_real
 from clew.ops.shape.joining import cat

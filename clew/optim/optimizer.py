@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Any, TypeAlias
 
 from clew import errors
-from clew.autograd.mode import set_grad_enabled
+from clew.autograd.grad_mode import set_grad_enabled
 from clew.backend import dtypes
 from clew.core.hooks import Hooks, RemovableHandle
 from clew.core.tensor import Tensor

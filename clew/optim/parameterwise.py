@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from clew import errors
-from clew.autograd.mode import enable_grad
+from clew.autograd.grad_mode import enable_grad
 from clew.backend import dtypes
 from clew.core.mirror import MIRRORS, reflect
+from clew.core.overrides import takes_over
 from clew.core.tensor import Tensor
 from clew.kernels.compiled.foreach import TYPES, ForeachKernel, Group
 from clew.ops.create.from_data import scalar_tensor
@@ -296,7 +297,9 @@ def update_one(
         real_state = {k: _as_real(v) for k, v in state.items()}
         kind._update(view_as_real(param), view_as_real(grad), real_state, options)
         return None
-    for fused in () if grad._is_unstrided else kind._fused:
+    # A class with operations of its own (a manifold's `add_`) is asked for them.
+    by_kernel = not grad._is_unstrided and not takes_over(type(param))
+    for fused in kind._fused if by_kernel else ():
         if fused.plan(param, grad, state, options, updates):
             return None if options.get("maximize") else fused
     kind._update(param, grad, state, options)

@@ -9,7 +9,7 @@ from copy import deepcopy
 from typing import Any
 
 from clew import errors
-from clew.autograd.mode import no_grad
+from clew.autograd.grad_mode import no_grad
 from clew.backend import dtypes
 from clew.core.tensor import Tensor
 from clew.nn.modules.batchnorm import _BatchNorm

@@ -76,6 +76,11 @@ def kineto_available() -> bool:
     return True
 
 
+def _default_schedule_fn(_: int) -> ProfilerAction:
+    """Without a schedule, every step is recorded."""
+    return ProfilerAction.RECORD
+
+
 def schedule(
     *,
     wait: int,
@@ -238,9 +243,7 @@ class profile:
         self._step_block: record_function | None = None
 
     def _action(self) -> ProfilerAction:
-        if self.schedule is None:
-            return ProfilerAction.RECORD
-        return self.schedule(self.step_num)
+        return (self.schedule or _default_schedule_fn)(self.step_num)
 
     # -- running -------------------------------------------------------------------------------
 

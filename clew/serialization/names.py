@@ -12,6 +12,7 @@ import sys
 import types
 from typing import Any
 
+from clew import aliasing, pytorch_names
 from clew.core.tensor import Tensor
 from clew.nn import functional
 
@@ -25,35 +26,9 @@ _OWN_PACKAGES = (
     "torch.distributed.checkpoint.filesystem._StorageInfo",
 )  # fmt: skip
 
-# Where clew has something in another module than PyTorch: whole modules, and single names.
-_ELSEWHERE = {
-    "torch.nn.modules.activation_smooth": "torch.nn.modules.activation",
-    "torch.nn.modules.attention": "torch.nn.modules.activation",
-    "torch.nn.modules.conv_transpose": "torch.nn.modules.conv",
-    "torch.nn.modules.hooks.HookHandle": "torch.utils.hooks.RemovableHandle",
-    "torch.nn.modules.hooks._WrappedHook": "torch.nn.modules.module._WrappedHook",
-    "torch.nn.modules.loss_classification": "torch.nn.modules.loss",
-    "torch.nn.modules.loss_margin": "torch.nn.modules.loss",
-    "torch.nn.modules.loss_classification.LinearCrossEntropyOptions":
-        "torch.nn.modules.linear_cross_entropy_options.LinearCrossEntropyOptions",
-    "torch.nn.modules.parameter_container": "torch.nn.modules.container",
-    "torch.nn.modules.pooling_adaptive": "torch.nn.modules.pooling",
-    "torch.nn.modules.pooling_max": "torch.nn.modules.pooling",
-    "torch.nn.modules.rnn_cells": "torch.nn.modules.rnn",
-    "torch.nn.modules.transformer_layers": "torch.nn.modules.transformer",
-    "torch.nn.utils.prune_methods": "torch.nn.utils.prune",
-    "torch.cuda.amp": "torch.cuda.amp.grad_scaler",
-    "torch.cuda.amp.autocast": "torch.cuda.amp.autocast_mode.autocast",
-    "torch.cpu.amp": "torch.cpu.amp.grad_scaler",
-    "torch.cpu.amp.autocast": "torch.cpu.amp.autocast_mode.autocast",
-    "torch.ops.define.return_types": "torch.return_types",
-    "torch.utils.data.datapipes.datapipe.functional_datapipe":
-        "torch.utils.data.datapipes._decorator.functional_datapipe",
-}  # fmt: skip
-_WHOLE_MODULES = ("torch.optim.lr_scheduler", "torch.distributions.transforms")
 # The same, from PyTorch's names to those of clew's modules.
 _FOUND_IN: dict[str, list[str]] = {}
-for _own, _theirs in _ELSEWHERE.items():
+for _own, _theirs in pytorch_names.ELSEWHERE.items():
     _FOUND_IN.setdefault(_theirs, []).append(_own)
 
 # Functions that objects keep; files only refer to them and cannot call them.
@@ -71,22 +46,12 @@ def canonical(module: str, name: str) -> str:
     if module == "__builtin__":
         module, name = "builtins", {"xrange": "range"}.get(name, name)
     elif module.split(".")[0] == "clew":
-        return _in_pytorch("torch" + module.removeprefix("clew"), name)
+        return pytorch_names.full_name(module, name)
     elif module.startswith("numpy.core"):
         module = "numpy._core" + module.removeprefix("numpy.core")
     elif module.startswith("pathlib."):
         module = "pathlib"
     return f"{module}.{name}" if module else name
-
-
-def _in_pytorch(module: str, name: str) -> str:
-    single = _ELSEWHERE.get(f"{module}.{name}")
-    if single is not None:
-        return single
-    for whole in _WHOLE_MODULES:
-        if module.startswith(whole + "."):
-            return f"{whole}.{name}"
-    return f"{_ELSEWHERE.get(module, module)}.{name}"
 
 
 def find_own(full: str) -> Any:
@@ -130,7 +95,7 @@ def is_own_class(value: Any) -> bool:
     """Whether files may have objects of a class because it is one of the library's."""
     return (
         isinstance(value, type)
-        and value.__module__.startswith("clew.")
+        and aliasing.is_own(value.__module__)
         and canonical(value.__module__, value.__qualname__).startswith(_OWN_PACKAGES)
         and not issubclass(value, Tensor)
         and not hasattr(value, "__del__")

@@ -16,9 +16,9 @@ from typing import IO, Any, ClassVar
 
 import numpy as np
 
-from clew import errors
-from clew.backend.dtypes import uint8
-from clew.backend.layout import layout
+from clew import aliasing, errors
+from clew.backend.dtypes import dtype, uint8
+from clew.backend.layout import layout, memory_format
 from clew.core.meta.memory import is_meta
 from clew.core.mirror import bits_of, memory_behind
 from clew.core.tensor import Tensor
@@ -40,6 +40,10 @@ MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001
 FORMAT_VERSION = b"1"
 ARCHIVE_VERSION = b"3\n"
+
+
+# What pickles refer to by a name.
+_BY_NAME = (StorageType, dtype, memory_format)
 
 
 class _Storage:
@@ -106,7 +110,7 @@ class _Pickler(_Base):
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, Tensor):
             return self._reduce_tensor(obj)
-        if isinstance(obj, StorageType):
+        if isinstance(obj, _BY_NAME):
             return obj.name
         if type(obj).__module__ == "clew.ops.define.return_types":
             return type(obj), (tuple(obj), {})
@@ -197,7 +201,7 @@ def _name_in_files(obj: Any) -> str | None:
         return names.name_of(obj)
     if obj is Tensor:  # in torch, by its module, under `clew run`
         return "torch.Tensor"
-    if not isinstance(obj, type) or obj.__module__.split(".")[0] != "clew":
+    if not isinstance(obj, type) or not aliasing.is_own(obj.__module__):
         return None
     full = names.canonical(obj.__module__, obj.__qualname__)
     if not issubclass(obj, Tensor) and names.find_own(full) is not obj:

@@ -15,7 +15,7 @@ from clew.amp.autocast_mode import autocast_as_it_is
 from clew.autograd import _is_checkpoint_valid
 from clew.autograd.backward import backward
 from clew.autograd.function import Function
-from clew.autograd.mode import _Mode, enable_grad, no_grad
+from clew.autograd.grad_mode import _Mode, enable_grad, no_grad
 from clew.backend.device import device, no_such_device
 from clew.backend.random import default_generator
 from clew.core.interception import is_capturing

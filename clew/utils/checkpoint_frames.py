@@ -18,8 +18,8 @@ from typing import Any
 
 from clew import errors
 from clew.amp.autocast_mode import autocast_as_it_is
+from clew.autograd.grad_mode import enable_grad
 from clew.autograd.graph import saved_tensors_hooks
-from clew.autograd.mode import enable_grad
 from clew.backend.random import default_generator
 from clew.core.inplace import apply_inplace
 from clew.core.interception import Interceptor, install

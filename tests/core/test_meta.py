@@ -192,7 +192,24 @@ PROGRAMS = {
     "copy out": lambda t: t.ones(2).copy_(_empty(t, 2)),
     "two devices": lambda t: _empty(t, 2) + t.ones(2),
     "two devices again": lambda t: t.ones(2) * _empty(t, 2),
-    "number": lambda t: _empty(t, 2) + t.tensor(1.0),
+    "number": lambda t: [_empty(t, 2) + t.tensor(1.0), t.tensor(1.0) * _empty(t, 2)],
+    "number without a value": lambda t: t.ones(2) + _empty(t),
+    "composed in place": lambda t: [
+        _empty(t, 2).clamp_(0.0, 1.0), _empty(t, 2).addcmul_(_empty(t, 2), _empty(t, 2)),
+        t.cosine_similarity(_empty(t, 2, 3), _empty(t, 2, 3))],
+    "attention on two devices": lambda t: t.nn.functional.scaled_dot_product_attention(
+        t.ones(1, 2, 3, 4), _empty(t, 1, 2, 3, 4), _empty(t, 1, 2, 3, 4)),
+    "attention to values of another device": lambda t: (
+        t.nn.functional.scaled_dot_product_attention(
+            _empty(t, 1, 2, 3, 4), _empty(t, 1, 2, 3, 4), t.ones(1, 2, 3, 4))),
+    "a mask of another device": lambda t: t.nn.functional.scaled_dot_product_attention(
+        *[_empty(t, 1, 2, 3, 4)] * 3, attn_mask=t.ones(3, 3, dtype=t.bool)),
+    "targets of another device": lambda t: t.nn.functional.cross_entropy(
+        t.ones(2, 3), t.zeros(2, dtype=t.int64, device="meta")),
+    "masked by another device": lambda t: t.ones(2).masked_fill(_empty(t, 2, dtype=t.bool), 0),
+    "a recurrent layer of another device": lambda t: t.nn.LSTM(2, 3, device="meta")(t.ones(4, 2)),
+    "scales of another device": lambda t: t.nn.functional.group_norm(
+        t.ones(1, 2, 3), 2, _empty(t, 2)),
     "mask": lambda t: _empty(t, 2)[_empty(t, 2, dtype=t.bool)],
     "to": lambda t: [t.ones(2, 3).t().to("meta").stride(), t.ones(2).to("meta", t.float64),
                      t.nn.Linear(2, 1).to("meta").weight, t.ones(2).to(_empty(t, 2))],

@@ -329,3 +329,21 @@ def _first_state(module: Any, key: str, params: list[Any], options: dict[str, An
 def test_functional_forms(name: str) -> None:
     actual, expected = (functional(module, name) for module in (clew, torch))
     assert_close(actual, expected, 1e-9, 1e-12)
+
+
+@twice
+def test_parameters_with_operations_of_their_own(t: Any) -> Any:
+    """Classes of points on a manifold say themselves what a step is."""
+
+    class Angle(t.Tensor):
+        def add_(self, other: Any, *, alpha: float = 1) -> Any:
+            with t._C.DisableTorchFunctionSubclass():
+                return self.copy_(t.add(self, other, alpha=alpha) % 1.0)
+
+    angle = t.tensor([0.25, 0.75]).as_subclass(Angle).requires_grad_()
+    optimizer = t.optim.SGD([angle], lr=0.5, momentum=0.5)
+    for _ in range(3):
+        optimizer.zero_grad()
+        (-angle.as_subclass(t.Tensor)).sum().backward()
+        optimizer.step()
+    return angle.detach().as_subclass(t.Tensor), type(angle).__name__

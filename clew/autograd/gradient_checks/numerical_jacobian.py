@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from clew.autograd.mode import no_grad
+from clew.autograd.grad_mode import no_grad
 from clew.core.tensor import Tensor, wrap
 
 Place = tuple[int, ...] | EllipsisType

@@ -101,23 +101,52 @@ def no_data() -> NotImplementedError:
 # whose products of two matrices, convolutions and lookups do take those of two.
 _ON_ONE_DEVICE = frozenset([
     "cat", "stack", "dot", "vdot", "mv", "addmm", "addmm.scaled", "addmv", "native_layer_norm",
-    "native_batch_norm", "native_batch_norm_running",
+    "native_batch_norm", "native_batch_norm_running", "native_group_norm", "_rms_norm", "mse_loss",
+    "nll_loss", "binary_cross_entropy", "masked_fill", "grid_sampler_2d", "grid_sampler_3d",
+    "_scaled_dot_product_flash_attention_for_cpu",
 ])  # fmt: skip
+# Of these, the ones whose first operand has to go with the second.
+_SECOND_LEADS = frozenset([
+    "addmm", "addmm.scaled", "addmv", "nll_loss", "binary_cross_entropy", "masked_fill",
+    "_prelu_kernel",
+])  # fmt: skip
+
+_RECURRENT = frozenset(["_lstm_layer", "_gru_layer", "_rnn_layer"])
 
 
 def _check_devices(op: Op, inputs: tuple[Any, ...]) -> None:
     """Some operations take no operands of two devices, but for numbers."""
+    if op.name in _RECURRENT:
+        of_input, of_weight = ["meta" if is_meta(each._array) else "cpu" for each in inputs[:2]]
+        if of_input != of_weight:
+            raise RuntimeError(
+                "Input and parameter tensors are not at the same device, found input tensor at "
+                f"{of_input} and parameter tensor at {of_weight}" + errors.at_user_line()
+            )
     if isinstance(op, Elementwise) or op.name in _ON_ONE_DEVICE:
         arrays = [each._array for each in inputs if isinstance(each, Tensor)]
-        if op.name.startswith("addm"):  # what is added has to go with the first factor
+        if op.name in _SECOND_LEADS:
             arrays = [arrays[1], arrays[0]]
+        # A number on the CPU goes with everything.
+        arrays = [each for each in arrays if each.ndim or is_meta(each)]
         first = is_meta(arrays[0])
-        if any([each.ndim and is_meta(each) != first for each in arrays]):
+        if any([is_meta(each) != first for each in arrays]):
+            if op.name.startswith("_scaled_dot_product"):
+                _check_attention(arrays)
             have, want = ("cpu", "meta") if first else ("meta", "cpu")
             raise RuntimeError(
                 f"Tensor on device {have} is not on the expected device {want}!"
                 + errors.at_user_line()
             )
+
+
+def _check_attention(arrays: list[np.ndarray]) -> None:
+    query, key, value = ["meta" if is_meta(each) else "cpu" for each in arrays[:3]]
+    if not query == key == value:
+        raise RuntimeError(
+            "Expected query, key, and value to have the same device type, but got query.device: "
+            f"{query} key.device: {key} and value.device: {value} instead." + errors.at_user_line()
+        )
 
 
 def _write(state: State, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from clew.autograd.mode import no_grad
+from clew.autograd.grad_mode import no_grad
 from clew.core.tensor import wrap
 from clew.distributed.checkpoint.flattening import box_at
 from clew.distributed.checkpoint.metadata import Metadata, MetadataIndex

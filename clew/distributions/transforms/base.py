@@ -131,7 +131,7 @@ class Transform:
         return shape
 
 
-class EqualByType(Transform):
+class _EqualByType(Transform):
     """A transform without parameters: all of one class are equal."""
 
     def __eq__(self, other: object) -> bool:

@@ -10,14 +10,14 @@ from clew.backend.dtypes import finfo
 from clew.core.tensor import Tensor
 from clew.distributions import constraints
 from clew.distributions.distribution import Distribution
-from clew.distributions.transforms.base import EqualByType, Shape, Transform
+from clew.distributions.transforms.base import Shape, Transform, _EqualByType
 from clew.distributions.utils import _sum_rightmost, broadcast_all
 from clew.ops.create.constants import full_like
 from clew.ops.nn.activation.unary import softplus
 from clew.ops.shape.broadcasting import broadcast_shapes
 
 
-class ExpTransform(EqualByType):
+class ExpTransform(_EqualByType):
     """y = exp(x): all numbers to positive ones.
 
     Args:
@@ -113,7 +113,7 @@ def clipped_sigmoid(x: Tensor) -> Tensor:
     return x.sigmoid().clamp(min=limits.tiny, max=1.0 - limits.eps)
 
 
-class SigmoidTransform(EqualByType):
+class SigmoidTransform(_EqualByType):
     """y = 1 / (1 + exp(-x)): all numbers to those between 0 and 1.
 
     Args:
@@ -142,7 +142,7 @@ class SigmoidTransform(EqualByType):
         return -softplus(-x) - softplus(x)
 
 
-class SoftplusTransform(EqualByType):
+class SoftplusTransform(_EqualByType):
     """y = log(1 + exp(x)): all numbers to positive ones, nearly unchanged above 20.
 
     Args:
@@ -169,7 +169,7 @@ class SoftplusTransform(EqualByType):
         return -softplus(-x)
 
 
-class TanhTransform(EqualByType):
+class TanhTransform(_EqualByType):
     """y = tanh(x): all numbers to those between -1 and 1.
 
     `cache_size=1` is wise: near ±1 the inverse loses precision.
@@ -200,7 +200,7 @@ class TanhTransform(EqualByType):
         return 2.0 * (math.log(2.0) - x - softplus(-2.0 * x))
 
 
-class AbsTransform(EqualByType):
+class AbsTransform(_EqualByType):
     """y = |x|; its inverse is the positive one.
 
     Args:

@@ -8,7 +8,7 @@ from clew import errors
 from clew.backend.dtypes import finfo
 from clew.core.tensor import Tensor
 from clew.distributions import constraints
-from clew.distributions.transforms.base import EqualByType, Shape, Transform
+from clew.distributions.transforms.base import Shape, Transform, _EqualByType
 from clew.distributions.transforms.elementwise import clipped_sigmoid
 from clew.distributions.utils import tril_matrix_to_vec, vec_to_tril_matrix
 from clew.ops.create.ranges import arange, eye
@@ -26,7 +26,7 @@ def require_dims(shape: Shape, count: int) -> None:
         )
 
 
-class SoftmaxTransform(EqualByType):
+class SoftmaxTransform(_EqualByType):
     """Vectors to shares by softmax; not bijective, since adding a constant changes nothing.
 
     Args:
@@ -62,7 +62,7 @@ def _pieces_left(x: Tensor, count: int) -> Tensor:
     return arange(count, 0, -1, dtype=x.dtype, device=x.device)
 
 
-class StickBreakingTransform(EqualByType):
+class StickBreakingTransform(_EqualByType):
     """Vectors to shares, one entry more, by breaking off a fraction of what is left each time.
 
     Args:
@@ -159,7 +159,7 @@ class CorrCholeskyTransform(Transform):
         return tuple(shape[:-2]) + (size * (size - 1) // 2,)
 
 
-class LowerCholeskyTransform(EqualByType):
+class LowerCholeskyTransform(_EqualByType):
     """Square matrices to lower triangular ones with a positive diagonal.
 
     Args:
@@ -182,7 +182,7 @@ class LowerCholeskyTransform(EqualByType):
         return y.tril(-1) + y.diagonal(dim1=-2, dim2=-1).log().diag_embed()
 
 
-class PositiveDefiniteTransform(EqualByType):
+class PositiveDefiniteTransform(_EqualByType):
     """Square matrices to positive definite ones.
 
     Args:

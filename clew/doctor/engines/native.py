@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from clew import aliasing
 from clew.core.state import local
 from clew.core.storage import next_sequence_number
 from clew.core.tensor import Tensor
@@ -76,7 +77,7 @@ class NativeEngine(Engine):
         return is_lazy(tensor)
 
     def is_layer(self, module: Any) -> bool:
-        return type(module).__module__.startswith("clew.")
+        return aliasing.is_own(type(module).__module__)
 
     def address(self, held: Any) -> int:
         return address_of(held if isinstance(held, np.ndarray) else held._array)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from clew import errors
-from clew.autograd.mode import enable_grad
+from clew.autograd.grad_mode import enable_grad
 from clew.core.tensor import Tensor
 from clew.func.curvature.networks import Data, Loss, Network, checked, gradients
 from clew.func.curvature.operators import Operator

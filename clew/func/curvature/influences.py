@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from clew.autograd.mode import enable_grad, no_grad
+from clew.autograd.grad_mode import enable_grad, no_grad
 from clew.core.tensor import Tensor
 from clew.func.curvature.networks import Data, checked
 from clew.func.curvature.operators import Operator

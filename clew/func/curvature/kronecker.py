@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from clew import errors
-from clew.autograd.mode import enable_grad, no_grad
+from clew.autograd.grad_mode import enable_grad, no_grad
 from clew.core.tensor import Tensor
 from clew.func.batching import vmap
 from clew.func.curvature.networks import Data, Loss, Network, checked, gradients

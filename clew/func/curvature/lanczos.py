@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clew import errors
-from clew.autograd.mode import no_grad
+from clew.autograd.grad_mode import no_grad
 from clew.backend.dtypes import float64
 from clew.core.tensor import Tensor
 from clew.func.curvature.operators import Operator

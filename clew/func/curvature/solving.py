@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from clew import errors
-from clew.autograd.mode import no_grad
+from clew.autograd.grad_mode import no_grad
 from clew.core.tensor import Tensor
 from clew.func.curvature.operators import Operator
 from clew.ops.create.constants import zeros_like

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from clew import errors
-from clew.autograd.mode import no_grad
+from clew.autograd.grad_mode import no_grad
 from clew.core.tensor import Tensor
 from clew.func.curvature.operators import Operator
 from clew.ops.create.random import Generator, randint

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from clew import errors
-from clew.autograd.mode import no_grad
+from clew.autograd.grad_mode import no_grad
 from clew.backend.dtypes import dtype as DType
 from clew.core.tensor import Tensor
 from clew.nn import init

@@ -11,7 +11,7 @@ from clew.__future__ import (
     get_overwrite_module_params_on_conversion,
     get_swap_module_params_on_conversion,
 )
-from clew.autograd.mode import no_grad
+from clew.autograd.grad_mode import no_grad
 from clew.autograd.swapping import swap_tensors
 from clew.backend import dtypes
 from clew.backend.device import device as device_type

@@ -480,5 +480,5 @@ def _remove_elsewhere(module: Module, name: str, keep: str) -> None:
 
 
 # Where `typing.get_type_hints` looks for what annotations of the parts of Module call Module.
-for _part in (SearchMethods, StateMethods):
-    vars(sys.modules[_part.__module__])["Module"] = Module
+for _part in ("search", "state"):
+    vars(sys.modules[f"clew.nn.modules.{_part}"])["Module"] = Module

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from clew.__future__ import get_swap_module_params_on_conversion
-from clew.autograd.mode import no_grad
+from clew.autograd.grad_mode import no_grad
 from clew.autograd.swapping import swap_tensors
 from clew.core.hooks import RemovableHandle
 from clew.core.tensor import Tensor

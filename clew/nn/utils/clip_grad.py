@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from clew import errors
-from clew.autograd.mode import no_grad
+from clew.autograd.grad_mode import no_grad
 from clew.core.inplace import bump_version, check_write
 from clew.core.state import local
 from clew.core.tensor import Tensor

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from clew.autograd.mode import no_grad
+from clew.autograd.grad_mode import no_grad
 from clew.backend import dtypes
 from clew.core.tensor import Tensor, wrap
 from clew.linalg import householder_product, matrix_exp, qr, solve

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, TypeVar
 
 from clew import errors
-from clew.autograd.mode import _Mode, no_grad
+from clew.autograd.grad_mode import _Mode, no_grad
 from clew.core.tensor import Tensor
 from clew.interrupts import uninterrupted
 from clew.nn.modules.container import ModuleDict, ModuleList

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from clew import errors
-from clew.autograd.mode import no_grad
+from clew.autograd.grad_mode import no_grad
 from clew.core.tensor import Tensor
 from clew.linalg import multi_dot, pinv
 from clew.nn.functional import normalize

@@ -89,11 +89,29 @@ def _sum_of(self: Tensor, other: Tensor, *, alpha: Any) -> Tensor:
     if not is_sparse(other):
         return _sum_of(other * alpha, self, alpha=1)
     common = dtypes.promote_types(self.dtype, other.dtype)
-    one, two = (like(each, each._parts[-1].to(common)) for each in (as_coo(self), as_coo(other)))
+    listed = as_coo(self), as_coo(other)
+    one, two = (like(each, each._parts[-1].to(common)) for each in listed)
     if alpha != 1:
         two = like(two, (two._parts[-1] * alpha).to(common))
-    total = _merge_of(one, two)
+    whole = all(each._parts[-1]._array.flags.c_contiguous for each in listed)
+    total = _merge_of(one, two) if whole else _lists_of(one, two)
     return total if self._kind is COO else to_layout(merged(total), self._kind)
+
+
+def _lists_of(one: Tensor, two: Tensor) -> Tensor:
+    """The sum of two COO tensors whose values have gaps or repeat: one list after the other."""
+    for each, missing in ((one, two), (two, one)):
+        if not nnz(missing):
+            return like(each, each._parts[1].clone())
+    places, values = (
+        np.concatenate([each._parts[part]._array for each in (one, two)], axis=1 - part)
+        for part in (0, 1)
+    )
+    total = coo(places, wrap(values), one._layout.shape, False)
+    if nnz(total) <= total.numel():
+        return total
+    total = merged(total)  # so that sums of sums do not grow without end
+    return coo(total._parts[0]._array, total._parts[1], total._layout.shape, False)
 
 
 def _merge_of(one: Tensor, two: Tensor) -> Tensor:
@@ -166,6 +184,8 @@ def _check_sum(input: Any, other: Any) -> None:
         )
     mine, wanted = input._layout.shape, other._layout.shape
     if mine == wanted:
+        if is_coo(input) and is_coo(other) and nnz(input) and nnz(other):
+            _check_density(input, other)
         return
     if is_sparse(input) and is_sparse(other):
         raise RuntimeError(
@@ -177,6 +197,16 @@ def _check_sum(input: Any, other: Any) -> None:
         f"{errors.shape_list(mine)} while other has size {errors.shape_list(wanted)} (FYI: "
         "dense-sparse addition does not currently support broadcasting)" + errors.at_user_line()
     )
+
+
+def _check_density(input: Tensor, other: Tensor) -> None:
+    mine, wanted = len(input._parts[0]._array), len(other._parts[0]._array)
+    if mine != wanted:
+        raise RuntimeError(
+            "add: expected 'self' and 'other' to have same density, but 'self' has "
+            f"{mine} sparse dimensions while 'other' has {wanted} sparse dimensions"
+            + errors.at_user_line()
+        )
 
 
 @rule("add", "__add__")

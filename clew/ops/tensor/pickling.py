@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from clew import errors
+from clew import aliasing, errors
 from clew.backend import dtypes
 from clew.core.meta import memory as meta_memory
 from clew.core.meta.memory import is_meta
@@ -95,7 +95,7 @@ def names_of_slots(kind: type[Tensor]) -> list[str]:
     own = Tensor.__mro__
     classes = [
         each for each in kind.__mro__
-        if each not in own and each.__module__.split(".")[0] != "clew"
+        if each not in own and not aliasing.is_own(each.__module__)
     ]  # fmt: skip
     declared = [each.__dict__.get("__slots__", ()) for each in classes]
     names = [name for slots in declared for name in ([slots] if isinstance(slots, str) else slots)]

@@ -18,6 +18,7 @@ import numpy as np
 from clew import errors
 from clew.core.tensor import Tensor
 from clew.utils.tensorboard import events, media, plugins
+from clew.utils.tensorboard.summary import hparams
 
 __all__ = ["FileWriter", "SummaryWriter"]
 
@@ -74,6 +75,12 @@ class FileWriter:
         if self._waiting >= self._max_queue or now - self._flushed_at > self._flush_secs:
             self.flush()
 
+    def add_summary(
+        self, summary: Sequence[events.Message], global_step: Any = None, walltime: Any = None
+    ) -> None:
+        """Write what a function of `torch.utils.tensorboard.summary` gives."""
+        self.add(global_step, walltime, *summary)
+
     def add_graph(self, nodes: events.Message) -> None:
         """Write the graph of a model."""
         self._file.write(events.record(events.graph(time.time(), nodes)))
@@ -115,6 +122,9 @@ class SummaryWriter:
                 folder, self.max_queue, self.flush_secs, self.filename_suffix
             )
         return self.all_writers[folder]
+
+    def _get_file_writer(self) -> FileWriter:
+        return self._writer(self.log_dir)
 
     def _add(self, step: Any, walltime: float | None, *values: events.Message) -> None:
         self._writer(self.log_dir).add(step, walltime, *values)
@@ -413,15 +423,10 @@ class SummaryWriter:
             raise TypeError(
                 "hparam_dict and metric_dict should be dictionary." + errors.at_user_line()
             )
-        settings = {
-            name: value.item() if isinstance(value, (Tensor, np.generic)) else value
-            for name, value in hparam_dict.items()
-            if value is not None
-        }
-        messages = plugins.hparams(settings, metric_dict, hparam_domain_discrete)
+        messages = hparams(hparam_dict, metric_dict, hparam_domain_discrete)
         writer = self._writer(os.path.join(self.log_dir, run_name or str(time.time())))
         for message in messages:
-            writer.add(None, None, message)
+            writer.add_summary(message)
         for name, value in metric_dict.items():
             writer.add(global_step, None, events.scalar(name, _number(value)))
         writer.flush()

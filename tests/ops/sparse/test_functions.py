@@ -13,6 +13,7 @@ import pytest
 import torch
 
 import clew
+from tests.twice import raised, twice
 
 # fmt: off
 EXPRESSIONS = """
@@ -458,3 +459,21 @@ def test_a_list_that_contains_itself_is_refused_beside_sparse_tensors() -> None:
         assert module.eye(2).to_sparse().is_sparse  # from here on, arguments are looked through
         with pytest.raises(TypeError, match="self-referential lists are incompatible"):
             module.tensor(itself)
+
+
+@twice
+def test_sums_of_lists_in_any_order(t: Any) -> Any:
+    """Two lists are walked through; values that have gaps or repeat are put one after the other."""
+    many = t.sparse_coo_tensor(t.tensor([[0, 2, 0]]), t.arange(6.0).reshape(3, 2), (3, 2))
+    few = t.sparse_coo_tensor(t.tensor([[1, 0]]), t.ones(2, 2), (3, 2))
+    spread = t.sparse_coo_tensor(t.tensor([[1, 0]]), t.ones(2).expand(2, 2).t(), (3, 2))
+    table = t.nn.Embedding(5, 2, sparse=True)
+    for rows in ([1, 3, 1], [1, 3]):
+        table(t.tensor(rows)).sum().backward()
+    grown = spread
+    for _ in range(3):
+        grown = grown + spread
+    sums = [many + few, few - many, few.coalesce() + many.coalesce(), many + spread, spread - few,
+            many + few.double(), table.weight.grad, grown]  # fmt: skip
+    wrong = raised(lambda: many + t.ones(3, 2).to_sparse())
+    return [(s.is_coalesced(), s._indices(), s._values()) for s in sums], wrong
