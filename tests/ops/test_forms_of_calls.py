@@ -249,3 +249,29 @@ def test_numbers_are_read_from_tensors_without_dimensions(call: str) -> None:
                 names,
             )
         )
+
+
+MISTAKES = (
+    "t.index_add(t.zeros(1, 5, 5), 2, t.arange(5), t.zeros(5, 5))",
+    "t.index_reduce(t.zeros(1, 5, 5), -1, t.arange(5), t.zeros(5, 5), 'prod')",
+    "t.index_reduce(t.zeros(5), 0, t.arange(5), t.zeros(5), None)",
+    "t.scatter_reduce(t.zeros(5), 0, t.arange(5), t.zeros(5), 1)",
+    "t.zeros(5).scatter_reduce(0, t.arange(5), t.zeros(5), 1)",
+    "t.nn.functional.pad(t.zeros(1, 3), (1, 1), None)",
+    "t.nn.functional.interpolate(t.zeros(1, 3, 3), 2, mode='bogus', align_corners=True)",
+    "t.nn.functional.interpolate(t.zeros(1, 3, 3), 2, mode='area', align_corners=True)",
+    "t.nn.functional.dropout(t.zeros(3), float('nan'))",
+    "t.movedim(t.zeros(1, 3), 1, (0, 1))",
+    "t.clamp_min(t.zeros(3), None)",
+    "t.clamp_max(t.zeros(3), None)",
+    "t.logspace(0, 1, 3, None)",
+)
+
+
+@pytest.mark.parametrize("call", MISTAKES)
+def test_mistakes_have_the_type_and_the_words_of_pytorch(call: str) -> None:
+    agree(eval(f"lambda t: {call}"), words=4)
+
+
+def test_the_limits_of_hardtanh_are_rounded_before_they_are_looked_at() -> None:
+    agree(lambda t: t.nn.functional.hardtanh(t.arange(3, dtype=t.uint8), -0.5, 1.5))

@@ -427,7 +427,10 @@ def scatter_reduce(
     return SCATTER_REDUCE(input, index, src, dim=dim, reduce=reduce, include_self=include_self)
 
 
-def check_reduction(reduce: str) -> None:
+def check_reduction(reduce: object) -> None:
+    if not isinstance(reduce, str):
+        place = 4 + errors.is_function_call()
+        raise errors.wrong_argument("scatter_reduce", "reduce", place, "str", reduce)
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise RuntimeError(
             f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
