@@ -328,6 +328,17 @@ def index_reduce(
         >>> clew.index_reduce(clew.full((2,), 2.), 0, index, source, "amax")
         tensor([3., 5.])
     """
+    _check_reduction(reduce)
+    dim = wrap_dim(dim, input._array.ndim)
+    _check_sources("index_reduce_", input, dim, index, source)
+    if input._array.dtype.kind in "bcW":
+        check_rows_of_unordered(input, index, source, reduce, include_self)
+    if _is_outside(index, _rows_of(input, dim)):
+        raise IndexError("index out of range in self" + errors.at_user_line())
+    return INDEX_REDUCE(input, index, source, dim=dim, reduce=reduce, include_self=include_self)
+
+
+def _check_reduction(reduce: object) -> None:
     if not isinstance(reduce, str):
         place = 4 + errors.is_function_call()
         raise errors.wrong_argument("index_reduce", "reduce", place, "str", reduce)
@@ -336,13 +347,6 @@ def index_reduce(
             "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
             f"{reduce}." + errors.at_user_line()
         )
-    dim = wrap_dim(dim, input._array.ndim)
-    _check_sources("index_reduce_", input, dim, index, source)
-    if input._array.dtype.kind in "bcW":
-        check_rows_of_unordered(input, index, source, reduce, include_self)
-    if _is_outside(index, _rows_of(input, dim)):
-        raise IndexError("index out of range in self" + errors.at_user_line())
-    return INDEX_REDUCE(input, index, source, dim=dim, reduce=reduce, include_self=include_self)
 
 
 def _check_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
