@@ -390,7 +390,8 @@ def _words(options: Types) -> str:
             return f"tuple of {typing.get_args(kind)[0].__name__}s"
     if complex in options:
         return "Number"
-    return " or ".join(kind.__name__ for kind in options if kind is not types.NoneType)
+    names = [kind.__name__ for kind in options if kind is not types.NoneType]
+    return " or ".join("torch.dtype" if name == "dtype" else name for name in names)
 
 
 def parameter_names(function: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
