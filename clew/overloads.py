@@ -185,6 +185,7 @@ def no_form(
 
 def wrong_operand(name: str, argument: str, position: int, value: object) -> TypeError:
     """An operand that is neither a tensor nor a number, in a function or in a method."""
+    argument = "input" if argument == "self" else argument
     is_function = errors.is_function_call()
     place = position if is_function else position - 1
     problem = errors.wrong_argument(name, argument, place, "Tensor", value)

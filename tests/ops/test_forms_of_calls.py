@@ -96,6 +96,8 @@ NO_FORM = (
     f"t.addmm({X}, {X}, {X}, 0.5, 0.5)",
     f"t.addmv({X}, {X}, {X}[0], alpha='1')",
     "t.add(1)",
+    f"t.add(None, {X}, alpha=2)",
+    f"t.mul('a', {X})",
     "t.add()",
     f"t.add({X}, 'a')",
     f"t.add({X}, {X}, bogus=1)",
