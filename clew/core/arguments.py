@@ -64,7 +64,11 @@ def typed(function: F, first: int = 1) -> F:
         if key not in known:
             if unseen(*args, *kwargs.values()):
                 return checked(*args, **kwargs)
-            check_arguments(function, args, kwargs, first)
+            try:
+                check_arguments(function, args, kwargs, first)
+            except TypeError as error:
+                explain(function, args, kwargs, error, first, called(checked))
+                raise
             known.add(key)
         try:
             return function(*args, **kwargs) if kwargs else function(*args)

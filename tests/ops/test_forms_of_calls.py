@@ -272,6 +272,8 @@ MISTAKES = (
     "t.clamp_min(t.zeros(3), None)",
     "t.clamp_max(t.zeros(3), None)",
     "t.logspace(0, 1, 3, None)",
+    "t.zeros(3, requires_grad=True).scatter(0, t.tensor([0]), t.ones(1), reduce='add').sum()"
+    ".backward()",
 )
 
 
@@ -282,3 +284,34 @@ def test_mistakes_have_the_type_and_the_words_of_pytorch(call: str) -> None:
 
 def test_the_limits_of_hardtanh_are_rounded_before_they_are_looked_at() -> None:
     agree(lambda t: t.nn.functional.hardtanh(t.arange(3, dtype=t.uint8), -0.5, 1.5))
+
+
+OF_METHODS = (
+    "x.all(dim=1.5, keepdim=True)",
+    "x.any(dim=1.5)",
+    "x.sum(dim='a')",
+    "x.sum('a', True)",
+    "x.mean('a')",
+    "x.amax(dim=0, keepdim=1)",
+    "x.amax(dim='a')",
+    "x.argmax(dim=t.tensor(1.))",
+    "x.argmax(dim=t.tensor([1]))",
+    "x.cumsum(t.tensor(1.))",
+    "x.max('a')",
+    "x.max('a', True)",
+    "x.max(t.tensor(0))",
+    "x.max(0, keepdim=1)",
+    "x.std('a')",
+    "x.softmax(t.tensor(1.))",
+    "x.transpose(t.tensor(1.), 0)",
+    "x.all(t.tensor([1]))",
+    "x.tril(True)",
+    "t.all(x, t.tensor([1]))",
+    "t.softmax(x, t.tensor([1]))",
+    "t.max(x, 'a')",
+)
+
+
+@pytest.mark.parametrize("call", OF_METHODS)
+def test_methods_name_themselves(call: str) -> None:
+    agree(eval(f"lambda t: (lambda x: {call})(t.ones(2, 2))"), words=2)

@@ -164,7 +164,10 @@ SCATTER_ADD = WritingOp(
 
 
 def _no_gradient(g: Tensor) -> Tensor:
-    raise errors.not_differentiable("scatter", "self", "use scatter_add or scatter_reduce")
+    raise NotImplementedError(
+        "derivative for aten::scatter is not implemented: use scatter_add or scatter_reduce"
+        + errors.at_user_line()
+    )
 
 
 SCATTER_INTO = Op(
