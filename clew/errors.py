@@ -429,7 +429,7 @@ def warn_of_complex32() -> None:
 _WRAPPING = ("clew.core.public", "clew.core.arguments", "clew.ops.define.rows")
 
 
-def _own_frames() -> list[FrameType]:
+def own_frames() -> list[FrameType]:
     """The frames between the caller's caller and the user's program, innermost first."""
     frames: list[FrameType] = []
     frame: FrameType | None = _getframe(2)
@@ -441,21 +441,13 @@ def _own_frames() -> list[FrameType]:
 
 def is_function_call() -> bool:
     """Whether the program called a function, and not a method of a tensor."""
-    frames = _own_frames()
-    return bool(frames) and frames[-1].f_globals["__name__"] in _WRAPPING
+    frames = own_frames()
+    return bool(frames) and is_wrapper(frames[-1])
 
 
-def not_an_int(value: object) -> TypeError:
-    """A dimension that is no integer, named as the method has it that the user called."""
-    frames = _own_frames()
-    wrapped = not frames or frames[-1].f_globals["__name__"] in _WRAPPING
-    for frame in [] if wrapped else frames[:0:-1]:
-        code = frame.f_code
-        for position, name in enumerate(code.co_varnames[: code.co_argcount]):
-            if frame.f_locals[name] is value and code.co_name not in ("wrap_dim", "function"):
-                return wrong_argument(code.co_name, name, position, "int", value)
-    # The wrapper around a function knows its arguments, and says the rest.
-    return TypeError(f"argument 'dim' must be int, not {type(value).__name__}" + at_user_line())
+def is_wrapper(frame: FrameType) -> bool:
+    """Whether a frame is of a wrapper that public functions have."""
+    return frame.f_globals["__name__"] in _WRAPPING
 
 
 def kind_name(value: object) -> str:

@@ -7,6 +7,7 @@ leaves several or none, it says that no form takes them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import FrameType
 from typing import Any
 
 from clew import errors
@@ -185,9 +186,57 @@ def no_form(
 
 def wrong_operand(name: str, argument: str, position: int, value: object) -> TypeError:
     """An operand that is neither a tensor nor a number, in a function or in a method."""
+    argument = "input" if argument == "self" else argument
     is_function = errors.is_function_call()
     place = position if is_function else position - 1
     problem = errors.wrong_argument(name, argument, place, "Tensor", value)
     if not is_ambiguous(name, 2 if is_function else 1, is_function):
         return problem
     return no_form(name, (value,), {}, str(problem))
+
+
+def wrong_in_method(problem: str) -> TypeError:
+    """What is wrong with an argument, by the name of the method that the program called.
+
+    Wrappers around functions know the name and the arguments, and say so themselves.
+    """
+    frames = _inside()
+    if not frames:
+        return TypeError(problem + errors.at_user_line())
+    name = _method(frames[-1])
+    return _of_method(frames[-1], TypeError(f"{name}(): {problem}" + errors.at_user_line()))
+
+
+def not_an_int(value: object) -> TypeError:
+    """A dimension that is no integer, named as the method has it that the program called."""
+    frames = _inside()
+    for frame in frames[:0:-1]:
+        code, called = frame.f_code, _method(frame)
+        for position, name in enumerate(code.co_varnames[: code.co_argcount]):
+            if frame.f_locals[name] is value and called not in ("wrap_dim", "function"):
+                problem = errors.wrong_argument(called, name, position, "int", value)
+                return _of_method(frames[-1], problem)
+    return wrong_in_method(f"argument 'dim' must be int, not {errors.kind_name(value)}")
+
+
+def _inside() -> list[FrameType]:
+    """clew's frames, innermost first, that the method was called with; none below a wrapper."""
+    frames = [each for each in errors.own_frames() if each.f_code.co_name != "accepting"]
+    return [] if not frames or errors.is_wrapper(frames[-1]) else frames
+
+
+def _method(frame: FrameType) -> str:
+    """The name of a method; those that are made for several names know theirs as `name`."""
+    code = frame.f_code
+    is_made = "<locals>" in code.co_qualname
+    return str(frame.f_locals.get("name", code.co_name)) if is_made else code.co_name
+
+
+def _of_method(frame: FrameType, problem: TypeError) -> TypeError:
+    code, values, name = frame.f_code, frame.f_locals, _method(frame)
+    parameters = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+    given = [values[each] for each in parameters if values[each] is not None]
+    given = [each for each in given if each is not False]
+    if is_ambiguous(name, len(given), False):
+        return no_form(name, given, {}, str(problem))
+    return problem

@@ -242,9 +242,10 @@ def promote_types(a: dtype, b: dtype) -> dtype:
         >>> clew.promote_types(clew.int64, clew.float16), clew.promote_types(clew.uint8, clew.int8)
         (torch.float16, torch.int16)
     """
-    if a is b and type(a) is dtype:
+    if type(a) is not dtype or type(b) is not dtype:
+        return promote_types(of_python(a), of_python(b))
+    if a is b:
         return a
-    a, b = of_python(a), of_python(b)
     if a in FLOAT8 or b in FLOAT8:
         raise RuntimeError(
             "Promotion for Float8 Types is not supported, attempted to promote "
@@ -340,7 +341,12 @@ PYTHON_TYPES: dict[Any, dtype] = {
 
 def of_python(kind: Any) -> dtype:
     """The dtype itself, or the one that a Python type stands for."""
-    return kind if type(kind) is dtype else PYTHON_TYPES.get(kind, kind)
+    if type(kind) is dtype:
+        return kind
+    found = PYTHON_TYPES.get(kind) if isinstance(kind, type) else None
+    if found is None:
+        raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(kind).__name__}")
+    return found
 
 
 class finfo:

@@ -64,7 +64,11 @@ def typed(function: F, first: int = 1) -> F:
         if key not in known:
             if unseen(*args, *kwargs.values()):
                 return checked(*args, **kwargs)
-            check_arguments(function, args, kwargs, first)
+            try:
+                check_arguments(function, args, kwargs, first)
+            except TypeError as error:
+                explain(function, args, kwargs, error, first, called(checked))
+                raise
             known.add(key)
         try:
             return function(*args, **kwargs) if kwargs else function(*args)
@@ -390,7 +394,8 @@ def _words(options: Types) -> str:
             return f"tuple of {typing.get_args(kind)[0].__name__}s"
     if complex in options:
         return "Number"
-    return " or ".join(kind.__name__ for kind in options if kind is not types.NoneType)
+    names = [kind.__name__ for kind in options if kind is not types.NoneType]
+    return " or ".join("torch.dtype" if name == "dtype" else name for name in names)
 
 
 def parameter_names(function: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[str, ...], bool]:

@@ -375,7 +375,7 @@ def operands(op: Op, *values: Any) -> tuple[Any, ...]:
     if not has_tensor:
         if op.name in _OF_NUMBERS:
             return tuple(wrap(np.array(v, dtypes.scalar_dtype(v).np)) for v in values)
-        raise errors.wrong_argument(op.name, op.inputs[0], 1, "Tensor", values[0])
+        raise wrong_operand(op.name, op.inputs[0], 1, values[0])
     return values
 
 

@@ -172,8 +172,8 @@ SPOKEN: list[tuple[Callable[[], Any], str]] = [
     (lambda: clew.rot90(X, 1, ["a", 0]), "rot90(): argument 'dims' (position 3) must be tuple of"
      " ints, but found element of type str at pos 0"),
     (lambda: clew.sum(X, "a"), "sum() received an invalid combination of arguments - got (Tensor,"),
-    (lambda: X.sum(0, keepdim=1), "argument 'keepdim' must be bool, not int"),
-    (lambda: X.max(0, keepdim=1), "argument 'keepdim' must be bool, not int"),
+    (lambda: X.sum(0, keepdim=1), "sum(): argument 'keepdim' must be bool, not int"),
+    (lambda: X.max(0, keepdim=1), "max(): argument 'keepdim' must be bool, not int"),
     (
         lambda: X.transpose(0, "a"),
         "transpose(): argument 'dim1' (position 2) must be int, not str",

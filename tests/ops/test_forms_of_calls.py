@@ -96,6 +96,8 @@ NO_FORM = (
     f"t.addmm({X}, {X}, {X}, 0.5, 0.5)",
     f"t.addmv({X}, {X}, {X}[0], alpha='1')",
     "t.add(1)",
+    f"t.add(None, {X}, alpha=2)",
+    f"t.mul('a', {X})",
     "t.add()",
     f"t.add({X}, 'a')",
     f"t.add({X}, {X}, bogus=1)",
@@ -249,3 +251,67 @@ def test_numbers_are_read_from_tensors_without_dimensions(call: str) -> None:
                 names,
             )
         )
+
+
+MISTAKES = (
+    "t.index_add(t.zeros(1, 5, 5), 2, t.arange(5), t.zeros(5, 5))",
+    "t.index_reduce(t.zeros(1, 5, 5), -1, t.arange(5), t.zeros(5, 5), 'prod')",
+    "t.index_reduce(t.zeros(5), 0, t.arange(5), t.zeros(5), None)",
+    "t.scatter_reduce(t.zeros(5), 0, t.arange(5), t.zeros(5), 1)",
+    "t.zeros(5).scatter_reduce(0, t.arange(5), t.zeros(5), 1)",
+    "t.nn.functional.pad(t.zeros(1, 3), (1, 1), None)",
+    "t.nn.functional.interpolate(t.zeros(1, 3, 3), 2, mode='bogus', align_corners=True)",
+    "t.nn.functional.interpolate(t.zeros(1, 3, 3), 2, mode='area', align_corners=True)",
+    "t.nn.functional.dropout(t.zeros(3), float('nan'))",
+    "t.movedim(t.zeros(1, 3), 1, (0, 1))",
+    "t.ones(3).cumsum_(0, dtype=t.float64)",
+    "t.ones(3).cumprod_(0, dtype=t.float16)",
+    "t.ones(3).cumsum_(0, dtype=t.float32)",
+    "t.cumsum(t.ones(3), 0, dtype='float32')",
+    "t.sum(t.ones(3), 0, dtype=1)",
+    "t.clamp_min(t.zeros(3), None)",
+    "t.clamp_max(t.zeros(3), None)",
+    "t.logspace(0, 1, 3, None)",
+    "t.zeros(3, requires_grad=True).scatter(0, t.tensor([0]), t.ones(1), reduce='add').sum()"
+    ".backward()",
+)
+
+
+@pytest.mark.parametrize("call", MISTAKES)
+def test_mistakes_have_the_type_and_the_words_of_pytorch(call: str) -> None:
+    agree(eval(f"lambda t: {call}"), words=4)
+
+
+def test_the_limits_of_hardtanh_are_rounded_before_they_are_looked_at() -> None:
+    agree(lambda t: t.nn.functional.hardtanh(t.arange(3, dtype=t.uint8), -0.5, 1.5))
+
+
+OF_METHODS = (
+    "x.all(dim=1.5, keepdim=True)",
+    "x.any(dim=1.5)",
+    "x.sum(dim='a')",
+    "x.sum('a', True)",
+    "x.mean('a')",
+    "x.amax(dim=0, keepdim=1)",
+    "x.amax(dim='a')",
+    "x.argmax(dim=t.tensor(1.))",
+    "x.argmax(dim=t.tensor([1]))",
+    "x.cumsum(t.tensor(1.))",
+    "x.max('a')",
+    "x.max('a', True)",
+    "x.max(t.tensor(0))",
+    "x.max(0, keepdim=1)",
+    "x.std('a')",
+    "x.softmax(t.tensor(1.))",
+    "x.transpose(t.tensor(1.), 0)",
+    "x.all(t.tensor([1]))",
+    "x.tril(True)",
+    "t.all(x, t.tensor([1]))",
+    "t.softmax(x, t.tensor([1]))",
+    "t.max(x, 'a')",
+)
+
+
+@pytest.mark.parametrize("call", OF_METHODS)
+def test_methods_name_themselves(call: str) -> None:
+    agree(eval(f"lambda t: (lambda x: {call})(t.ones(2, 2))"), words=2)

@@ -328,6 +328,7 @@ def logspace(
         >>> clew.logspace(0, 3, steps=4, base=2)
         tensor([1., 2., 4., 8.])
     """
+    base = _number("logspace", "base", 4, base)
     first, last = _end_points("logspace", start, end)
     kind = _spaced_dtype("logspace", dtype, out, (first, last))
     exponents = _spaced("logspace", first, last, steps, kind)

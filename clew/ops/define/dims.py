@@ -11,6 +11,7 @@ import numpy as np
 
 from clew import errors
 from clew.core.tensor import Tensor
+from clew.overloads import not_an_int, wrong_in_method
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -54,20 +55,20 @@ def is_int(value: Any) -> bool:
 def require_bool(name: str, value: Any) -> None:
     """Refuse what is not a bool for a flag: PyTorch takes no 0 or 1 for one."""
     if value is not True and value is not False:
-        raise TypeError(
-            f"argument '{name}' must be bool, not {type(value).__name__}" + errors.at_user_line()
-        )
+        raise wrong_in_method(f"argument '{name}' must be bool, not {errors.kind_name(value)}")
 
 
 def refuse_flag(name: str, value: Any) -> None:
     """Refuse a bool for an integer: Python takes True for 1, PyTorch does not."""
     if value is True or value is False:
-        raise TypeError(f"argument '{name}' must be int, not bool" + errors.at_user_line())
+        raise wrong_in_method(f"argument '{name}' must be int, not bool")
 
 
 def _integer(dim: Any) -> int:
     if not hasattr(type(dim), "__index__") or isinstance(dim, bool):
-        raise errors.not_an_int(dim)
+        raise not_an_int(dim)
+    if isinstance(dim, Tensor) and not is_int(dim):
+        raise not_an_int(dim)
     return operator.index(dim)
 
 
@@ -77,10 +78,7 @@ def wrap_dims(dims: int | Iterable[int] | None, ndim: int) -> tuple[int, ...]:
         return tuple(range(ndim))
     listed = [dims] if isinstance(dims, (int, np.integer, Tensor)) else dims
     if not isinstance(listed, (tuple, list)):
-        raise TypeError(
-            f"argument 'dim' must be tuple of ints, not {type(dims).__name__}"
-            + errors.at_user_line()
-        )
+        raise wrong_in_method(f"argument 'dim' must be tuple of ints, not {errors.kind_name(dims)}")
     if not listed:
         return tuple(range(ndim))
     wrapped = tuple(wrap_dim(dim, ndim) for dim in listed)

@@ -164,7 +164,10 @@ SCATTER_ADD = WritingOp(
 
 
 def _no_gradient(g: Tensor) -> Tensor:
-    raise errors.not_differentiable("scatter", "self", "use scatter_add or scatter_reduce")
+    raise NotImplementedError(
+        "derivative for aten::scatter is not implemented: use scatter_add or scatter_reduce"
+        + errors.at_user_line()
+    )
 
 
 SCATTER_INTO = Op(
@@ -427,7 +430,10 @@ def scatter_reduce(
     return SCATTER_REDUCE(input, index, src, dim=dim, reduce=reduce, include_self=include_self)
 
 
-def check_reduction(reduce: str) -> None:
+def check_reduction(reduce: object) -> None:
+    if not isinstance(reduce, str):
+        place = 4 + errors.is_function_call()
+        raise errors.wrong_argument("scatter_reduce", "reduce", place, "str", reduce)
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise RuntimeError(
             f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"

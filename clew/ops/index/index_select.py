@@ -243,7 +243,7 @@ def _check_sources(name: str, self: Tensor, dim: int, index: Tensor, source: Ten
             "must have the same scalar type" + errors.at_user_line()
         )
     if dim and dim >= source._array.ndim:
-        raise IndexError(
+        raise RuntimeError(
             f"{name}(): Indexing dim {dim} is out of bounds of the source tensor with dim "
             f"{source._array.ndim}" + errors.at_user_line()
         )
@@ -328,11 +328,7 @@ def index_reduce(
         >>> clew.index_reduce(clew.full((2,), 2.), 0, index, source, "amax")
         tensor([3., 5.])
     """
-    if reduce not in ("prod", "mean", "amax", "amin"):
-        raise RuntimeError(
-            "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
-            f"{reduce}." + errors.at_user_line()
-        )
+    _check_reduction(reduce)
     dim = wrap_dim(dim, input._array.ndim)
     _check_sources("index_reduce_", input, dim, index, source)
     if input._array.dtype.kind in "bcW":
@@ -340,6 +336,17 @@ def index_reduce(
     if _is_outside(index, _rows_of(input, dim)):
         raise IndexError("index out of range in self" + errors.at_user_line())
     return INDEX_REDUCE(input, index, source, dim=dim, reduce=reduce, include_self=include_self)
+
+
+def _check_reduction(reduce: object) -> None:
+    if not isinstance(reduce, str):
+        place = 4 + errors.is_function_call()
+        raise errors.wrong_argument("index_reduce", "reduce", place, "str", reduce)
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError(
+            "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
+            f"{reduce}." + errors.at_user_line()
+        )
 
 
 def _check_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.op import Op
-from clew.core.public import deliver, public
+from clew.core.public import deliver, public, refuse_history
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.kernels import compiled
@@ -54,6 +54,8 @@ def normalize(
             f"{input.dtype.scalar_name}" + errors.at_user_line()
         )
     size = input.norm(p, dim, keepdim=True).clamp_min(eps)
+    if out is not None:
+        refuse_history("div", (input,), {}, out)
     result = input / size.expand_as(input)
     return result if out is None else deliver(result, out, "normalize")
 

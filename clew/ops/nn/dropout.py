@@ -180,6 +180,7 @@ def check_probability(p: float) -> None:
 
 def _check(p: float, error: type[Exception] = ValueError) -> None:
     if not 0 <= p <= 1:
+        error = error if p == p else RuntimeError
         raise error(
             f"dropout probability has to be between 0 and 1, but got {p}" + errors.at_user_line()
         )

@@ -139,7 +139,8 @@ def _read_scales(scale_factor: Any, spatial: Shape) -> tuple[float, ...]:
 def _check_mode(
     mode: str, dims: int, align_corners: bool | None, antialias: bool, ndim: int
 ) -> None:
-    if align_corners is not None and mode not in _AXES:
+    known = mode in _NODES or mode == "area"
+    if align_corners is not None and known and mode not in _AXES:
         raise ValueError(
             "align_corners option can only be set with the interpolating modes: "
             "linear | bilinear | bicubic | trilinear" + errors.at_user_line()
@@ -150,7 +151,6 @@ def _check_mode(
             "requires a 4-D tensor as input" + errors.at_user_line()
         )
     wanted = _AXES.get(mode, dims)
-    known = mode in _NODES or mode == "area"
     if known and mode not in ("bicubic", "lanczos") and dims in (1, 2, 3) and wanted != dims:
         raise NotImplementedError(
             f"Got {ndim}D input, but {mode} mode needs {wanted + 2}D input" + errors.at_user_line()

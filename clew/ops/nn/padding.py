@@ -298,6 +298,8 @@ def pad(
             f"pad(): argument 'pad' (position 2) must be tuple of ints, not {type(pad).__name__}"
             + errors.at_user_line()
         )
+    if not isinstance(mode, str):
+        raise errors.wrong_argument("pad", "mode", 3, "str", mode)
     sizes = integers("pad", "pad", pad)
     ndim = input._array.ndim
     if len(sizes) % 2:

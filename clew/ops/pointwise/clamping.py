@@ -23,6 +23,7 @@ from clew.ops.define.rows import REALS, SAME_OUT, Row, out_form, require_tensors
 from clew.ops.pointwise.logic import check_where
 from clew.ops.tensor.copying import fits_all, scalar_as
 from clew.ops.tensor.info import result_type
+from clew.overloads import no_overload
 
 BOOLS = np.dtype(np.bool_)
 
@@ -433,6 +434,8 @@ def clamp_min(input: Tensor, min: Any) -> Tensor:
         tensor([0., 3.])
     """
     require_tensors("clamp_min", input=input)
+    if min is None:
+        raise no_overload("clamp_min", (input, min), "a number or a tensor")
     if isinstance(min, Tensor):
         return CLAMP_MIN(input, min)
     _check_numbers(CLAMP_MIN_NUMBER, input, min)
@@ -452,6 +455,8 @@ def clamp_max(input: Tensor, max: Any) -> Tensor:
         tensor([-2.,  0.])
     """
     require_tensors("clamp_max", input=input)
+    if max is None:
+        raise no_overload("clamp_max", (input, max), "a number or a tensor")
     if isinstance(max, Tensor):
         return CLAMP_MAX(input, max)
     _check_numbers(CLAMP_MAX_NUMBER, input, max)

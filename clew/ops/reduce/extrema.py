@@ -18,7 +18,7 @@ from clew.kernels.numpy.arrays import as_new
 from clew.kernels.numpy.reduce import extreme_of_all, extreme_of_rows
 from clew.ops import define
 from clew.ops.define import out_checks
-from clew.ops.define.dims import numpy_names, require_bool, wrap_dim
+from clew.ops.define.dims import is_int, numpy_names, require_bool, wrap_dim
 from clew.ops.define.rows import refuse_complex_history
 from clew.ops.reduce.choosing import (
     choosing_op,
@@ -434,7 +434,7 @@ def _extreme_function(
                 given = input, other, keepdim
                 raise no_overload(name, given, "two tensors, or a dimension")
             return getattr(input, f"{name}imum")(other)
-        if isinstance(dim, (tuple, list)):
+        if type(dim) is not int and not is_int(dim) and dim is not None:
             if keepdim is not False and not errors.is_function_call():
                 # One signature is left, and the words are of its argument.
                 raise errors.wrong_argument(name, "dim", 1, "int", dim)

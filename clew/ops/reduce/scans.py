@@ -110,7 +110,17 @@ CUMSUM = Op(
 )
 
 
-@public(inplace=True, out=out_checks.decides_dtype)
+def _keeps_dtype(args: tuple[Any, ...], kwargs: dict[str, Any], target: Tensor) -> None:
+    """In place, the dtype that is asked for is the one that there is."""
+    asked = kwargs.get("dtype")
+    if asked is not None and dtypes.of_python(asked) is not target.dtype:
+        raise RuntimeError(
+            f"Bad in-place call: input tensor dtype {target.dtype.c_name} and output tensor dtype "
+            f"{dtypes.of_python(asked).c_name} should match" + errors.at_user_line()
+        )
+
+
+@public(inplace=_keeps_dtype, out=out_checks.decides_dtype)
 @numpy_names
 def cumsum(input: Tensor, dim: int, *, dtype: dtypes.dtype | None = None) -> Tensor:
     """Running sums along a dimension.
@@ -240,7 +250,7 @@ CUMPROD = Op(
 CUMPROD.keeps_complex = True
 
 
-@public(inplace=True, out=out_checks.decides_dtype)
+@public(inplace=_keeps_dtype, out=out_checks.decides_dtype)
 @numpy_names
 def cumprod(input: Tensor, dim: int, *, dtype: dtypes.dtype | None = None) -> Tensor:
     """Running products along a dimension.

@@ -15,6 +15,7 @@ from clew.core.tensor import Tensor
 from clew.core.view_op import ViewOp
 from clew.ops.define.dims import shape_argument, wrap_dim
 from clew.ops.shape.views import ALIAS
+from clew.overloads import no_overload
 
 Shape = tuple[int, ...]
 
@@ -182,6 +183,8 @@ def movedim(input: Tensor, source: int | Sequence[int], destination: int | Seque
         >>> clew.movedim(images, -1, 1).shape
         torch.Size([8, 3, 32, 48])
     """
+    if isinstance(source, Sequence) != isinstance(destination, Sequence):
+        raise no_overload("movedim", (input, source, destination), "two ints, or two lists")
     ndim = input._layout.ndim
     sources: list[Any] = list(source) if isinstance(source, Sequence) else [source]
     destinations: list[Any] = (

@@ -171,12 +171,12 @@ def hardtanh(
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val" + errors.at_user_line())
     if input.dtype.category == dtypes.INTEGER:
+        min_val, max_val = int(min_val), int(max_val)
         if not input.dtype.is_signed and (min_val < 0 or max_val < 0):
             raise RuntimeError(
                 "cannot do hardtanh on an unsigned type with negative limits"
                 + errors.at_user_line()
             )
-        min_val, max_val = int(min_val), int(max_val)
     return run(HARDTANH, input, inplace, min_val=min_val, max_val=max_val)
 
 
