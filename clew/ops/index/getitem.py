@@ -31,6 +31,7 @@ from clew.ops.index.index_put import (
     index_put_op,
     out_of_bounds,
     refuse_bytes,
+    refuse_mask,
     split_indices,
 )
 from clew.ops.index.masking import masked_fill_
@@ -341,6 +342,7 @@ def _set_advanced(current: Tensor, advanced: list[Tensor | None], value: Tensor)
     value = _without_leading_ones(value)
     if not differentiable(current) and value.requires_grad and _is_one_mask(advanced, value):
         mask = tensors[0]
+        refuse_mask(current, advanced)
         more = [1] * (current._array.ndim - mask._array.ndim)
         masked_fill_(current, mask.reshape(*mask._array.shape, *more), value)
         return
