@@ -512,3 +512,14 @@ def test_deviations_of_nothing_have_no_sign(lib: Any) -> Any:
     empty = lib.zeros(0, 2)
     results = [empty.var(), empty.std(), empty.var(0), empty.std(0, keepdim=True), empty.var(1)]
     return [[result, lib.signbit(result)] for result in results]
+
+
+@twice
+def test_complex_products_of_real_numbers_have_no_gradient(lib: Any) -> Any:
+    seen = []
+    for values in ([-2.5, 1.0], [0.0, 2.0], [0.0, 0.0, 2.0], [NAN, 0.0, 0.0]):
+        x = leaf(lib, values, "float32")
+        seen += [raised(x.prod(dtype=lib.complex64).abs().backward), x.grad]
+        x.prod(dtype=lib.float64).backward()
+        seen.append(x.grad)
+    return seen
