@@ -233,8 +233,9 @@ class Op:
 
     def plan_for_edges(self, plan: Plan, inputs: Any, edges: Sequence[Edge | None]) -> Plan:
         """The same for a plan that has been made, with edges that may be missing."""
-        mask = grad_mask(inputs)
-        reached = sum(1 << index for index, edge in enumerate(edges) if edge is not None)
+        # Without a look at histories: a write may just have cost a view its own.
+        mask = sum(getattr(each, "_requires_grad", 0) << index for index, each in enumerate(inputs))
+        reached = sum((edge is not None) << index for index, edge in enumerate(edges))
         return plan if mask == reached else self.plan_without(mask, mask & ~reached)
 
     # -- running ---------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.twice import outcome, twice
+from tests.twice import outcome, raised, twice
 
 WRITES: dict[str, Callable[[Any, Any, Any], Any]] = {
     "fill_": lambda lib, x, w: x.fill_(w),
@@ -81,6 +81,17 @@ def test_results_that_would_be_integers(lib: Any) -> Any:
         lambda: (w * 2).to(lib.int32), lambda: w.sum(dtype=lib.int64), lambda: w.long() + i,
     ]  # fmt: skip
     return [outcome(call, words=5) for call in calls]
+
+
+@twice
+def test_masks_that_do_not_fit(lib: Any) -> Any:
+    w, x = lib.tensor(2.0, requires_grad=True), lib.tensor([[1, 2, 3]])
+    masks = [[True, False, True], [[True, False]], [False], [True], [[True, False, True]]]
+    seen: list[Any] = []
+    for mask in masks:
+        y = x.clone()
+        seen += [raised(y.__setitem__, lib.tensor(mask), w), y.detach(), y.requires_grad]
+    return seen
 
 
 @twice

@@ -176,6 +176,22 @@ def test_only_chosen_places_of_memory_that_overlaps_are_written(name: str) -> No
         twice(scenario)()
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64", "complex64"])
+def test_index_put_into_expanded_memory(dtype: str) -> None:
+    def scenario(lib: Any) -> Any:
+        seen: list[Any] = []
+        for expand in (lambda x: x.expand(2, 6), lambda x: x.reshape(6, 1).expand(6, 2)):
+            for accumulate in (True, False):
+                for indices in ([0, 1], [1, 1], [0]):
+                    memory = lib.arange(6.0).to(getattr(lib, dtype))
+                    x = expand(memory)
+                    x.index_put_((lib.tensor(indices),), x[0] * 2, accumulate=accumulate)
+                    seen.append(memory)
+        return seen
+
+    twice(scenario)()
+
+
 @twice
 def test_index_put_of_values_in_the_memory_that_it_writes(lib: Any) -> Any:
     """Each value is read when it is written."""

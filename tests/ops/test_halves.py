@@ -16,6 +16,7 @@ import torch
 import clew
 from tests.oracle import to_clew
 from tests.tensors import to_torch
+from tests.twice import twice
 
 Shapes = tuple[Any, ...]
 Case = tuple[str, Callable[..., Any], Shapes]
@@ -244,3 +245,24 @@ def test_addbmm_rounds_after_each_batch() -> None:
     expected = torch.addbmm(*given, beta=0.6, alpha=0.2)
     actual = clew.addbmm(*to_clew(given), beta=0.6, alpha=0.2)
     torch.testing.assert_close(to_torch(actual), expected, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("number", [1e-3, 0.1, 0.3, 3, 0.7, -0.1])
+def test_floor_division_and_xlogy_by_numbers(dtype: str, number: float) -> None:
+    """A divisor stays as it is, in float32; what is divided, and a logarithm, is rounded first."""
+
+    def scenario(lib: Any) -> Any:
+        seen: list[Any] = []
+        for count in (1, 5, 40):
+            x = (lib.arange(count, dtype=lib.float32) * 0.1 + number).to(getattr(lib, dtype))
+            one = lib.tensor(number)
+            seen += [
+                x // number, number // x, x // one, lib.floor_divide(x, number),
+                lib.div(x, number, rounding_mode="floor"), x.clone().floor_divide_(number),
+                lib.div(x, number, rounding_mode="trunc"), x % number, lib.fmod(x, number),
+            ]  # fmt: skip
+            seen += [lib.xlogy(x, abs(number)), lib.xlogy(number, x), lib.xlogy(x, x)]
+        return [each.double().tolist() for each in seen]
+
+    twice(scenario)()

@@ -10,6 +10,7 @@ from clew import errors
 from clew.core.inplace import refuse_leaf
 from clew.core.op import Op
 from clew.core.public import public
+from clew.core.recording import NOT_IMPLEMENTED
 from clew.core.tensor import Tensor
 from clew.kernels import compiled
 from clew.kernels import numpy as kernels
@@ -174,7 +175,7 @@ SCATTER_INTO = Op(
     "scatter_into",
     _scatter_reduced,
     grads={"self": _no_gradient, "src": _no_gradient},
-    node="NotImplemented",
+    node=NOT_IMPLEMENTED,
 )
 
 

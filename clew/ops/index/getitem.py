@@ -31,6 +31,7 @@ from clew.ops.index.index_put import (
     index_put_op,
     out_of_bounds,
     refuse_bytes,
+    refuse_mask,
     split_indices,
 )
 from clew.ops.index.masking import masked_fill_
@@ -312,14 +313,26 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
         else:
             current, advanced = _apply_basic(self, index)
     if advanced:
-        if value is self and any(isinstance(each, slice) for each in _as_tuple(index)):
-            # A slice makes another tensor, also of everything.
-            value = ALIAS(value)
+        if value is self:
+            value = _itself(self, index, current)
         _set_advanced(current, advanced, value)
     elif value._array.ndim or not current._array.ndim:
         copy_(current, _fitted(value, current._array.shape))
     else:
         fill_(current, value)
+
+
+def _itself(self: Tensor, index: Any, current: Tensor) -> Tensor:
+    """A tensor as the value that is assigned to a part of it."""
+    slices = [each for each in _as_tuple(index) if isinstance(each, slice)]
+    if not slices:
+        return self
+    is_whole = current._array.shape == self._array.shape
+    if is_whole and not self._array.size and not any(each.start for each in slices):
+        # Otherwise it is found by its memory, of which there is none.
+        raise errors.partial_overlap()
+    # A slice makes another tensor, also of everything.
+    return ALIAS(self)
 
 
 def _set_advanced(current: Tensor, advanced: list[Tensor | None], value: Tensor) -> None:
@@ -329,6 +342,7 @@ def _set_advanced(current: Tensor, advanced: list[Tensor | None], value: Tensor)
     value = _without_leading_ones(value)
     if not differentiable(current) and value.requires_grad and _is_one_mask(advanced, value):
         mask = tensors[0]
+        refuse_mask(current, advanced)
         more = [1] * (current._array.ndim - mask._array.ndim)
         masked_fill_(current, mask.reshape(*mask._array.shape, *more), value)
         return

@@ -332,7 +332,7 @@ def apart(target: Tensor, advanced: Sequence[Tensor | None], value: Tensor) -> T
     if value._array.size == len(indices) == 1 and indices[0]._array.dtype.kind == "b":
         if indices[0]._storage is target._storage:
             # That the mask does not fit is said before that it is being written to.
-            _refuse_mask(target, advanced)
+            refuse_mask(target, advanced)
         if value._array.ndim:
             value = value.reshape(())
         if value._array.dtype is not target._array.dtype:
@@ -355,7 +355,7 @@ def split_indices(advanced: Sequence[Tensor | None]) -> tuple[list[Tensor], Patt
     return tensors, tuple(each is not None for each in advanced)
 
 
-def _refuse_mask(target: Tensor, advanced: Sequence[Tensor | None]) -> None:
+def refuse_mask(target: Tensor, advanced: Sequence[Tensor | None]) -> None:
     """Raise if a mask does not have the sizes of what it indexes."""
     masks, pattern = split_indices(advanced)
     mismatch = mask_error(target._array.shape, [each._array for each in masks], pattern)
@@ -368,7 +368,7 @@ def refuse_bytes(target: Tensor, advanced: Sequence[Tensor | None], value: Tenso
     if value._array.size == 1:
         tensors = [each for each in advanced if each is not None]
         if len(tensors) == 1 and tensors[0]._array.dtype is _BYTES:
-            _refuse_mask(target, advanced)
+            refuse_mask(target, advanced)
             raise RuntimeError(
                 "masked_fill_ only supports boolean masks, but got mask with dtype unsigned char\n"
                 "  Write x[mask.bool()]" + errors.at_user_line()

@@ -23,6 +23,10 @@ from clew.ops.define.memory_layout import copy_in_format
 Call = tuple[Op, tuple[Any, ...], dict[str, Any]]
 
 
+# Their sums of halves are rounded once, after they were added up in other memory.
+_ROUND_ONCE = ("index_add", "scatter_add")
+
+
 class WritingOp(Op):
     """An operation whose result is its first input with something written into it.
 
@@ -48,17 +52,17 @@ class WritingOp(Op):
         others = [each._array if isinstance(each, Tensor) else each for each in inputs[1:]]
         if inputs[0]._array is not target:
             return False
-        if not target.flags.c_contiguous and not _is_written_by_place(target):
+        if not target.flags.c_contiguous and not self._is_written_by_place(target):
             return False
         if any(np.may_share_memory(target, each) for each in others):
             return False
         self.write(target, *others, **params)
         return True
 
-
-def _is_written_by_place(target: np.ndarray) -> bool:
-    """Whether a whole result cannot be copied to the target: an old element may hide a new one."""
-    return overlaps_itself(target) and target.dtype not in LOW_PRECISION
+    def _is_written_by_place(self, target: np.ndarray) -> bool:
+        """Whether a whole result cannot be copied: an old element may hide a new one."""
+        is_summed_elsewhere = self.name in _ROUND_ONCE and target.dtype in LOW_PRECISION
+        return overlaps_itself(target) and not is_summed_elsewhere
 
 
 def run(call: Call) -> Tensor:

@@ -53,6 +53,9 @@ def _combined(self: Array, product: Array, beta: Number, alpha: Number) -> Array
     """`beta * self + alpha * product`, written over the product."""
     if self.dtype.kind in "iu":
         beta, alpha = int(beta), int(alpha)  # type: ignore[arg-type]  # complex was refused
+    elif self.dtype.kind == "b":
+        # Only where there is nothing to add up.
+        beta, alpha = bool(beta), bool(alpha)
     if alpha != 1:
         product *= alpha
     if beta == 1:
@@ -175,8 +178,10 @@ def _check_sums(torch_kernel: str, a: Tensor, b: Tensor, beta: Number) -> None:
     """Bools have no sums; with nothing to add up, PyTorch stumbles over other kinds of `beta`."""
     refuse_bool(torch_kernel, a._array, b._array)
     has_result = 0 not in (a._array.shape[-2], b._array.shape[-1])
-    if a.dtype is dtypes.bool_ and has_result:
-        raise errors.in_place_dtype("Long", "Bool")
+    if a.dtype is dtypes.bool_ and has_result and beta:
+        of_floats = isinstance(beta, float)
+        kind = dtypes.get_default_dtype() if of_floats else dtypes.int64
+        raise errors.in_place_dtype(kind.scalar_name, "Bool")
     is_empty_sum = has_result and not a._array.shape[-1]
     if is_empty_sum and isinstance(beta, float) and beta and a._array.dtype.kind in "iu":
         raise errors.in_place_dtype(dtypes.get_default_dtype().scalar_name, a.dtype.scalar_name)

@@ -13,7 +13,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.elementwise import NUMBER, binary, operands, operator
+from clew.core.elementwise import NUMBER, binary, operands, operator, rounded_numbers
 from clew.core.inplace import apply_inplace
 from clew.core.op import OPS, Formula
 from clew.core.overrides import first_met, unseen
@@ -101,6 +101,14 @@ class _TruncatingRow(_DivisionRow, NativeRow):
     """The one that PyTorch computes in half precision itself."""
 
 
+class _FlooringRow(_DivisionRow):
+    """The one by which halves are divided by the very number, in float32."""
+
+    def prepared(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        is_divided = not isinstance(inputs[0], Tensor)
+        return rounded_numbers(inputs) if is_divided else super().prepared(inputs)
+
+
 def _floor_quotient(self: Any, other: Any) -> Any:
     quotient = np.floor_divide(self, other)
     refuse_zero_divisor(quotient, other)
@@ -132,9 +140,9 @@ _ROUNDED_GRADS: dict[str, Formula] = {
     "self": lambda g, other: zeros_of(g),
     "other": lambda g, self, other: zeros_of(g),
 }
-DIV_FLOOR = _DivisionRow(
-    "div.floor", _floor_quotient, takes="ihf", torch_kernel="div_floor_cpu", node="DivBackward2",
-    grads=_ROUNDED_GRADS,
+DIV_FLOOR = _FlooringRow(
+    "div.floor", _floor_quotient, takes="ihf", torch_kernel="div_floor_cpu",
+    exact_numbers=True, node="DivBackward2", grads=_ROUNDED_GRADS,
 )  # fmt: skip
 DIV_TRUNC = _TruncatingRow(
     "div.trunc", _truncated_quotient, takes="ihf", torch_kernel="div_trunc_cpu",
@@ -142,8 +150,8 @@ DIV_TRUNC = _TruncatingRow(
 )  # fmt: skip
 floor_divide = binary_row(
     "floor_divide", _floor_quotient, no_derivative("floor_divide"), no_derivative("floor_divide"),
-    takes="ihf", torch_kernel="div_floor_cpu", node=NOT_IMPLEMENTED, row=_DivisionRow,
-    doc="`input / other` rounded down, in the dtype of the operands.",
+    takes="ihf", torch_kernel="div_floor_cpu", node=NOT_IMPLEMENTED, row=_FlooringRow,
+    exact_numbers=True, doc="`input / other` rounded down, in the dtype of the operands.",
     example=(
         ">>> clew.floor_divide(clew.tensor([7, -7]), 2)\n"
         "tensor([ 3, -4])\n"

@@ -355,8 +355,9 @@ def _product_with(log: Any) -> Callable[[Any, Any], Any]:
     """`self · log(other)`, which is 0 where self is, unless other is NaN."""
 
     def forward(self: Any, other: Any) -> Any:
-        # NumPy's logarithm of a bool would be of half precision.
-        other = float(other) if type(other) is bool else other
+        if not isinstance(other, np.ndarray):
+            # The logarithm of a number is one of the dtype of the result, rounded as that.
+            other = np.asarray(other, self.dtype)
         product = np.asarray(self * log(other))
         return np.where((np.asarray(self) == 0) & ~np.isnan(other), product.dtype.type(0), product)
 

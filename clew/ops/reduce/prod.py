@@ -91,7 +91,7 @@ def _prod_all_grad(g: Tensor, self: Tensor, out: Tensor, dtype: np.dtype) -> Ten
     state = local.state
     if not state.grad_enabled and state.intercept is None and np.sum(values == 0) > 1:
         # Whatever the gradient is: an infinite one does not make NaN of it.
-        return wrap(np.zeros_like(self._array))
+        return wrap(np.zeros(self._array.shape, values.dtype))
     return g * conj(product_of_others(factors.reshape(-1), 0).reshape(self._array.shape))
 
 
