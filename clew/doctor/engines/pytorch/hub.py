@@ -137,6 +137,10 @@ class Hub:
             session.flow.is_open or session.numbers.reported is None for session in self.sessions
         )
 
+    def wants_flow(self) -> bool:
+        """Whether somebody looks at gradients that are finite."""
+        return any(session.flow.is_open for session in self.sessions)
+
     def next_number(self) -> int:
         return int(torch.autograd._get_sequence_nr())
 
