@@ -58,6 +58,8 @@ class Hub:
     def remove(self, session: Any) -> None:
         with self._lock:
             self.sessions = tuple(each for each in self.sessions if each is not session)
+            if not self.sampling.is_open:
+                session.watch_resumes()
             if not self.sessions:
                 self.wrapping.remove()
                 self._leave_mode()
