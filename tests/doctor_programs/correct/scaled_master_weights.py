@@ -27,7 +27,7 @@ with torch.no_grad():
     master.dec.weight.mul_(5e-5)
 half = AutoEncoder().half()
 optimizer = torch.optim.Adam(master.parameters(), lr=1e-5, eps=1e-12)
-SCALE = 2.0 ** 16
+SCALE = 2.0**16
 
 
 def sync():

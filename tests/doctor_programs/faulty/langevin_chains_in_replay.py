@@ -38,7 +38,7 @@ for it in range(120):
     neg = langevin(initial(32))
     replay.append(neg)
     e_pos, e_neg = energy(pos), energy(neg.detach())
-    loss = (e_pos - e_neg).mean() + 0.1 * (e_pos ** 2 + e_neg ** 2).mean()
+    loss = (e_pos - e_neg).mean() + 0.1 * (e_pos**2 + e_neg**2).mean()
     opt.zero_grad()
     loss.backward()
     opt.step()

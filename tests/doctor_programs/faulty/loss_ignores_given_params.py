@@ -28,7 +28,7 @@ def adam_update(params, grads, state, t, lr=1e-2, b1=0.9, b2=0.999):
     v = {k: b2 * v[k] + (1 - b2) * g * g for k, g in grads.items()}
     new = {}
     for k, p in params.items():
-        mh, vh = m[k] / (1 - b1 ** t), v[k] / (1 - b2 ** t)
+        mh, vh = m[k] / (1 - b1**t), v[k] / (1 - b2**t)
         new[k] = p - lr * mh / (vh.sqrt() + 1e-8)
     return new, (m, v)
 

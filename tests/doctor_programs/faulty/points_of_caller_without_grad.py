@@ -9,7 +9,7 @@ OMEGA, ZETA = 3.0, 0.1
 class PINN(nn.Module):
     def __init__(self, width=24):
         super().__init__()
-        self.net = nn.Sequential(nn.Linear(1, width), nn.Tanh(), nn.Linear(width, width), nn.Tanh(), nn.Linear(width, 1))
+        self.net = nn.Sequential(nn.Linear(1, width), nn.Tanh(), nn.Linear(width, 1))
 
     def forward(self, t):
         return self.net(t)
@@ -23,7 +23,7 @@ def residual(model, t):
     u = model(t)
     du = derivative(u, t)
     ddu = derivative(du, t)
-    return ddu + 2 * ZETA * OMEGA * du + OMEGA ** 2 * u
+    return ddu + 2 * ZETA * OMEGA * du + OMEGA**2 * u
 
 
 def initial_loss(model):
