@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 # The parts of clew that the doctor is made of, or that know nothing of an engine.
 _LIGHT = (
-    "clew.aliasing", "clew.cli", "clew.core.no_history", "clew.doctor", "clew.forking",
-    "clew.observed", "clew.observer", "clew.pytorch_names", "clew.source", "clew.torch_version",
-    "clew.version",
+    "clew.aliasing", "clew.backend.dtypes", "clew.cli", "clew.core.no_history", "clew.doctor",
+    "clew.errors", "clew.forking", "clew.observed", "clew.observer", "clew.pytorch_names",
+    "clew.source", "clew.torch_version", "clew.version",
 )  # fmt: skip
 
 
@@ -33,7 +33,7 @@ class _EngineLast:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        is_light = name in ("clew", "clew.core") or any(
+        is_light = name in ("clew", "clew.backend", "clew.core") or any(
             name == each or name.startswith(f"{each}.") for each in _LIGHT
         )
         if name.startswith("clew.") and (not is_light or _is_native(name)):

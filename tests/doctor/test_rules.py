@@ -174,6 +174,7 @@ CLASSES = [
     "repeated-data",
     "checkpoint-mismatch",
     "collapsed-representation",
+    "optimizer-remade",
 ]
 
 

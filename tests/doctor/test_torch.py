@@ -407,3 +407,36 @@ def test_assert_healthy() -> None:
     loop(lambda: steps(6, zero=True))
     with pytest.raises(Unhealthy, match="missing-zero-grad"):
         loop(lambda: steps(6, zero=False))
+
+
+# -- steps that are not looked at ----------------------------------------------------------------
+
+
+def test_between_looks_no_module_is_hooked() -> None:
+    model = nn.Linear(3, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    hooks = torch.nn.modules.module._global_forward_hooks
+
+    def step() -> None:
+        optimizer.zero_grad()
+        model(torch.randn(4, 3)).sum().backward()
+        optimizer.step()
+
+    with watch(engine="torch", every=1000):
+        for _ in range(7):
+            step()
+        assert hooks
+        for _ in range(3):
+            step()
+        assert not hooks
+        with torch.no_grad():
+            model(torch.randn(4, 3))
+        assert hooks and hub.is_open  # an evaluation is looked at
+        step()
+        assert not hooks
+    assert not hooks
+
+
+def test_schedulers_are_followed_in_all_steps() -> None:
+    path = doctor_score.PROGRAMS / "faulty" / "styles_schedulers_a.py"
+    assert [finding["rule"] for finding in problems(path, "torch")] == ["scheduler-misuse"]

@@ -323,6 +323,8 @@ class Recorder:
             return
         facts.steps += 1
         self.steps += 1
+        if facts.steps == 1:
+            facts.keeps_state = any(map(bool, optimizer.state.values()))
         facts.last_step = self.tick()
         facts.last_count = self.steps
         facts.step_at[line_of(here())] += 1

@@ -205,6 +205,7 @@ class OptimizerFacts:
         self.first_rate: float | None = None
         self.losses = Series()
         self.uses_closure = False
+        self.keeps_state = False  # moments, from one step to the next
 
 
 class BackwardSite:

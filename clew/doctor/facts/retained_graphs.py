@@ -49,7 +49,7 @@ class KeepWatch:
         self.left = _SAMPLES
         self.old: deque[tuple[int, list[weakref.ref[Node]]]] = deque(maxlen=60)
         self.iteration = 0
-        self.next_look = 8
+        self.next_look = 9
         self.leak: Leak | None = None
 
     def node_made(self, out: Tensor) -> None:

@@ -250,7 +250,9 @@ class ParamNotInOptimizer(Rule):
         once = known.manual <= 1 and not known.loaded and known.reached >= 0.5 * passes
         if (was_moved(known) and not once) or known.loaded:
             # A network that follows another one; unless it is the only one that learns anything.
-            return not any(k.reached for k in recorder.params.values() if k.optimizers)
+            # (Masters in full precision get gradients too: those of the copies that compute.)
+            trained = (k for k in recorder.params.values() if k.optimizers)
+            return not any(k.reached or k.steps for k in trained)
         if known.is_parameter or known.is_attribute:
             return True
         return not known.used_as_input and known.persistent

@@ -279,6 +279,37 @@ class AccumulationNotAveraged(Rule):
         return findings
 
 
+class OptimizerRemade(Rule):
+    """An optimizer that remembers something is made anew for each step."""
+
+    id = "optimizer-remade"
+    severity = "warning"
+
+    def look(self, session: Session) -> list[Finding]:
+        params = session.recorder.params
+        made: Counter[tuple[Line, frozenset[int]]] = Counter()
+        for optimizer in session.recorder.optimizers.values():
+            line = line_of(optimizer.born)
+            once = optimizer.steps == 1 and optimizer.keeps_state and not optimizer.uses_closure
+            # (Weights that are loaded again begin a training of their own.)
+            if once and line is not None and not any(params[n].loaded for n in optimizer.params):
+                made[line, frozenset(optimizer.params)] += 1
+        return [
+            self.finding(
+                f"{count} optimizers are made here for the same {len(numbers)} parameter(s), and "
+                "each makes one step",
+                line,
+                fix="make the optimizer once, before the loop",
+                why="its momentum and moments begin at zero in every step",
+                parameters=names_of([params[n] for n in sorted(numbers)]),
+                evidence={"optimizers": count},
+                confidence=0.92,
+            )
+            for (line, numbers), count in made.items()
+            if count >= 5
+        ]
+
+
 class ClipMisplaced(Rule):
     id = "clip-misplaced"
 
@@ -310,5 +341,5 @@ class ClipMisplaced(Rule):
 
 RULES: tuple[Rule, ...] = (
     MissingZeroGrad(), ZeroGradBeforeStep(), StepBeforeBackward(), MissingStep(),
-    AccumulationNotAveraged(), ClipMisplaced(),
+    AccumulationNotAveraged(), OptimizerRemade(), ClipMisplaced(),
 )  # fmt: skip

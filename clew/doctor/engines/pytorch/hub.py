@@ -58,6 +58,8 @@ class Hub:
     def remove(self, session: Any) -> None:
         with self._lock:
             self.sessions = tuple(each for each in self.sessions if each is not session)
+            if not self.sampling.is_open:
+                session.watch_resumes()
             if not self.sessions:
                 self.wrapping.remove()
                 self._leave_mode()
@@ -136,6 +138,10 @@ class Hub:
         return any(
             session.flow.is_open or session.numbers.reported is None for session in self.sessions
         )
+
+    def wants_flow(self) -> bool:
+        """Whether somebody looks at gradients that are finite."""
+        return any(session.flow.is_open for session in self.sessions)
 
     def next_number(self) -> int:
         return int(torch.autograd._get_sequence_nr())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from clew.doctor.engines.pytorch.hub import Hub
 
 _HOOKED = 4000  # nodes of a graph whose gradients are looked at
+_KEPT = 1 << 20  # elements of gradients that are kept until a pass ends
 _SAVED = "_saved_"
 
 
@@ -31,6 +33,8 @@ class Run:
         self.fns = fns
         self.nodes = dict.fromkeys(nodes)
         self.targets = dict.fromkeys(targets)
+        # What nodes got and gave, in the order in which they ran.
+        self.log: list[tuple[SeenNode, Any, Any]] = []
 
 
 class Passes:
@@ -74,6 +78,7 @@ class Passes:
         try:
             result = run()
             completed = True
+            self.hub.safely(self._look_back, this)
             return result
         except RuntimeError as error:
             self.hub.safely(self._failed, this, error)
@@ -127,13 +132,26 @@ class Passes:
     # -- gradients on the way ----------------------------------------------------------------------
 
     def _hook(self, this: Run) -> list[Any]:
+        """Hooks that see every gradient; those of small graphs are looked at when all are there."""
         handles = []
+        is_small = sum(math.prod(node._shape) for node in this.nodes) <= _KEPT
         for fn in this.fns:
             node = self.world.node(fn)
-            handles.append(fn.register_hook(self._seeing(node)))
             if not node._is_op:
+                handles.append(fn.register_hook(self._seeing(node)))
                 handles.append(fn.register_prehook(self._entering(node)))
+            elif is_small:
+                handles.append(fn.register_hook(_keeping(this.log, node)))
+            else:
+                handles.append(fn.register_hook(self._seeing(node)))
         return handles
+
+    def _look_back(self, this: Run) -> None:
+        """After a pass whose gradients were kept: at all of them, if there is a reason."""
+        log, this.log = this.log, []
+        if log and (self.hub.wants_flow() or not _ends_finite(this)):
+            for node, results, grads in log:
+                self._ran(node, results, grads)
 
     def _seeing(self, node: SeenNode) -> Callable[[Any, Any], None]:
         def see(results: Any, grads: Any) -> None:
@@ -172,8 +190,10 @@ class Passes:
     # -- the end -----------------------------------------------------------------------------------
 
     def _end(self, state: Any, this: Run, handles: Any, completed: bool) -> None:
-        for handle in handles:
-            handle.remove()
+        if this.retain_graph or not completed:
+            for handle in handles:
+                handle.remove()  # (Those of a graph that is used up never run again.)
+        this.log.clear()
         self.hub.in_custom = 0
         where = here()
         if completed and not this.retain_graph:
@@ -234,6 +254,28 @@ class Passes:
             _, writer, place = max(found, key=lambda each: each[0])
             return writer, place
         return "an in-place operation", self.hub.last_write
+
+
+def _keeping(log: list[Any], node: SeenNode) -> Callable[[Any, Any], None]:
+    def keep(results: Any, grads: Any) -> None:
+        log.append((node, results, grads))
+
+    return keep
+
+
+def _ends_finite(this: Run) -> bool:
+    """Whether all gradients that a pass has come to are finite: one number is read."""
+    grads = []
+    for node in this.nodes:
+        leaf = node._variable() if node.is_accumulator else None
+        tensor = None if leaf is None else leaf.actual
+        if tensor is not None and tensor.grad is not None:
+            grads.append(tensor.grad.detach())
+    try:
+        norms = torch._foreach_norm(grads) if grads else []
+        return not norms or bool(torch.stack(norms).isfinite().all())
+    except (RuntimeError, NotImplementedError):
+        return False  # sparse, or of several devices
 
 
 def watch_backward(hub: Hub, original: Callable[..., Any]) -> Callable[..., Any]:

@@ -277,7 +277,8 @@ class World:
             return known
         if hasattr(fn, "variable"):
             return self.tensor(fn.variable)._accumulator()
-        for each in sorted(self._new_behind(fn), key=lambda each: each._sequence_nr()):
+        new = self._new_behind(fn)
+        for each in new if len(new) == 1 else sorted(new, key=lambda each: each._sequence_nr()):
             self._see(each)
         return fn.metadata[_KEY]
 

@@ -15,8 +15,9 @@ from clew.doctor.facts.places import Place, function_place, here, user_frames
 
 _FIRST = 8  # steps of each optimizer that are looked at in any case
 _MANY = 3  # optimizers that count
-_RARE, _SPARSE = 8, 16  # one of so many after that, and of so many
-_LONG = 200  # after these
+# Then one of so many, until so many steps are made; at last one of _SPARSE.
+_RARE = ((8, 64), (16, 400))
+_SPARSE = 32
 # Of each line that calls a model without gradients, while no step is looked at.
 _EVALUATIONS = 8
 
@@ -86,7 +87,7 @@ class Sampling:
         self.steps += 1
         every = self.every
         if every is None:
-            every = _RARE if self.steps < _LONG else _SPARSE
+            every = next((rare for rare, steps in _RARE if self.steps < steps), _SPARSE)
         if self.steps < _FIRST * min(optimizers, _MANY) or every <= 1:
             self.is_open = True
             return

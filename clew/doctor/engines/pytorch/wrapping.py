@@ -255,7 +255,10 @@ class Wrapping:
         if state.model == id(module):
             state.model = None
         if hub.is_open and not state.busy and not state.backward_runs:
-            hub.safely(lambda: hub.tell("module_left", module, self._seen(output)))
+            if all(len(session.stack) > 1 for session in hub.sessions):
+                hub.tell("module_left", module, None)  # a part of a model: nobody asks for it
+            else:
+                hub.safely(lambda: hub.tell("module_left", module, self._seen(output)))
 
     # -- optimizers, schedulers, scalers -----------------------------------------------------------
 
