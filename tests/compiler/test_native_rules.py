@@ -70,17 +70,17 @@ CASES: dict[str, tuple[Callable[..., Any], Any]] = {
     "bilinear": (
         lambda x: F.interpolate(x, (7, 3), mode="bilinear", align_corners=True), [(2, 3, 5, 6)],
     ),
-    "small convolution": (lambda x, w, b: F.conv2d(x, w, b), [(2, 1, 6, 6), (3, 1, 3, 3), (3,)]),
-    "convolution of lines": (lambda x, w: F.conv1d(x, w, stride=2), [(2, 3, 9), (4, 3, 2)]),
     "convolution of groups": (
-        lambda x, w, b: F.conv2d(x, w, b, 2, 1, groups=2), [(2, 6, 9, 8), (4, 3, 3, 2), (4,)],
+        lambda x, w, b: F.conv2d(x, w, b, 2, 1, groups=2),
+        [(8, 6, 33, 32), (8, 3, 3, 2), (8,)],
     ),
     "depthwise convolution": (
         lambda x, w: F.conv2d(x, w, padding=2, dilation=2, groups=32),
         [(4, 32, 16, 16), (32, 1, 3, 3)],
     ),
     "transposed convolution of groups": (
-        lambda x, w, b: F.conv_transpose2d(x, w, b, 2, 1, 1, 3), [(2, 6, 5, 4), (6, 2, 3, 3), (6,)],
+        lambda x, w, b: F.conv_transpose2d(x, w, b, 2, 1, 1, 3),
+        [(4, 6, 25, 24), (6, 2, 3, 3), (6,)],
     ),
     "huber loss": (lambda x: F.huber_loss(x, x.detach().flip(0), delta=0.7), [(8, 32)]),
     "many classes": (lambda x: F.cross_entropy(x, CLASSES), [(8, 1000)]),

@@ -272,15 +272,10 @@ def kernel_for(window: Window, out: Shape, weight: Shape, groups: int, *arrays: 
     """The compiled kernel: for one or two spatial axes, and enough multiplications."""
     if len(window.stride) > 2 or _work(out, weight) < _COMPILED_FROM:
         return None
-    module = kernel_of_any_size(weight, groups)
-    return module if module.can_run(*arrays) else None
-
-
-def kernel_of_any_size(weight: Shape, groups: int) -> Any:
-    """The compiled kernel of one or two spatial axes, whether or not it pays in Python."""
     few = max(weight[1], weight[0] // groups) <= _FEW_CHANNELS and prod(weight[2:]) > 1
-    is_direct = _is_depthwise(weight, groups) or (groups > 1 and few)
-    return conv.depthwise if is_direct else conv.im2col_conv
+    if _is_depthwise(weight, groups) or (groups > 1 and few):
+        return conv.depthwise if conv.depthwise.can_run(*arrays) else None
+    return conv.im2col_conv if conv.im2col_conv.can_run(*arrays) else None
 
 
 def _run_compiled(
