@@ -7,11 +7,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from clew.bench.models import MODELS, NETWORKS, Training, train_step
+from clew.bench.models import MODELS, NETWORKS, Training, reader, train_step
 
 Step = Callable[[], tuple[Any, ...]]
 
-TRAINED: dict[str, Callable[[Any], Training]] = {**MODELS, "mlp_small": NETWORKS["mlp_small"]}
+TRAINED: dict[str, Callable[[Any], Training]] = {
+    **MODELS, "gru": reader("GRU"), "mlp_small": NETWORKS["mlp_small"],
+}  # fmt: skip
 
 # Their steps draw numbers. What torch.compile makes has a generator of its own, unless asked.
 RANDOM = ("vae",)

@@ -99,31 +99,54 @@ def _layer_norm(jax: Any, p: Any, name: str, x: Any) -> Any:
     return normal * p[f"{name}.weight"] + p[f"{name}.bias"]
 
 
-def lstm(jax: Any) -> Loss:
+def _lstm_layer(jax: Any, p: Any, number: int, x: Any) -> Any:
+    """Over x of shape (steps, batch, width); the products with the inputs are one."""
     np = jax.numpy
+    bias = p[f"layers.bias_ih_l{number}"] + p[f"layers.bias_hh_l{number}"]
+    inputs = x @ p[f"layers.weight_ih_l{number}"] + bias
 
-    def layer(p: Any, number: int, x: Any) -> Any:
-        """Over x of shape (steps, batch, width); the products with the inputs are one."""
-        bias = p[f"layers.bias_ih_l{number}"] + p[f"layers.bias_hh_l{number}"]
-        inputs = x @ p[f"layers.weight_ih_l{number}"] + bias
+    def cell(carried: Any, of_input: Any) -> tuple[Any, Any]:
+        h, c = carried
+        gates = of_input + h @ p[f"layers.weight_hh_l{number}"]
+        i, f, g, o = np.split(gates, 4, axis=-1)
+        c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * np.tanh(g)
+        h = jax.nn.sigmoid(o) * np.tanh(c)
+        return (h, c), h
 
-        def cell(carried: Any, of_input: Any) -> tuple[Any, Any]:
-            h, c = carried
-            gates = of_input + h @ p[f"layers.weight_hh_l{number}"]
-            i, f, g, o = np.split(gates, 4, axis=-1)
-            c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * np.tanh(g)
-            h = jax.nn.sigmoid(o) * np.tanh(c)
-            return (h, c), h
+    zeros = np.zeros((x.shape[1], inputs.shape[-1] // 4), x.dtype)
+    return jax.lax.scan(cell, (zeros, zeros), inputs)[1]
 
-        zeros = np.zeros((x.shape[1], inputs.shape[-1] // 4), x.dtype)
-        return jax.lax.scan(cell, (zeros, zeros), inputs)[1]
 
-    def loss(p: Any, buffers: Any, data: Any, draw: Any) -> tuple[Any, Any]:
-        x, y = data
-        last = layer(p, 1, layer(p, 0, x.swapaxes(0, 1)))[-1]
-        return _cross_entropy(jax, _linear(p, "out", last), y), buffers
+def _gru_layer(jax: Any, p: Any, number: int, x: Any) -> Any:
+    """The same of a GRU."""
+    np = jax.numpy
+    inputs = x @ p[f"layers.weight_ih_l{number}"] + p[f"layers.bias_ih_l{number}"]
 
-    return loss
+    def cell(h: Any, of_input: Any) -> tuple[Any, Any]:
+        of_state = h @ p[f"layers.weight_hh_l{number}"] + p[f"layers.bias_hh_l{number}"]
+        (xr, xz, xn), (hr, hz, hn) = (np.split(each, 3, axis=-1) for each in (of_input, of_state))
+        z = jax.nn.sigmoid(xz + hz)
+        h = (1 - z) * np.tanh(xn + jax.nn.sigmoid(xr + hr) * hn) + z * h
+        return h, h
+
+    zeros = np.zeros((x.shape[1], inputs.shape[-1] // 3), x.dtype)
+    return jax.lax.scan(cell, zeros, inputs)[1]
+
+
+def _reader(layer: Callable[..., Any]) -> Callable[[Any], Loss]:
+    def make(jax: Any) -> Loss:
+        def loss(p: Any, buffers: Any, data: Any, draw: Any) -> tuple[Any, Any]:
+            x, y = data
+            first = layer(jax, p, 0, x.swapaxes(0, 1))
+            last = layer(jax, p, 1, first)[-1]
+            return _cross_entropy(jax, _linear(p, "out", last), y), buffers
+
+        return loss
+
+    return make
+
+
+lstm, gru = _reader(_lstm_layer), _reader(_gru_layer)
 
 
 def _convolution(jax: Any, p: Any, name: str, x: Any, stride: int = 1) -> Any:
@@ -197,6 +220,7 @@ NETWORKS: dict[str, Callable[[Any], Loss]] = {
     "gpt_d128": gpt(heads=4),
     "gpt_d384": gpt(heads=6),
     "lstm": lstm,
+    "gru": gru,
     "vae": vae,
     "dqn": dqn,
 }

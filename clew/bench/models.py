@@ -157,21 +157,26 @@ def _gpt_class(t: Any) -> Any:
     return GPT
 
 
-def lstm(t: Any) -> Training:
-    """Two layers of 256, 64 steps, batch 32, Adam."""
-    nn = t.nn
+def reader(kind: str) -> Callable[[Any], Training]:
+    """Two recurrent layers of 256, 64 steps, batch 32, Adam."""
 
-    class Reader(nn.Module):  # type: ignore[name-defined]  # a variable as a base class
-        def __init__(self) -> None:
-            super().__init__()
-            self.layers = nn.LSTM(256, 256, 2, batch_first=True)
-            self.out = nn.Linear(256, 10)
+    def make(t: Any) -> Training:
+        nn = t.nn
 
-        def forward(self, x: Any) -> Any:
-            return self.out(self.layers(x)[0][:, -1])
+        class Reader(nn.Module):  # type: ignore[name-defined]  # a variable as a base class
+            def __init__(self) -> None:
+                super().__init__()
+                self.layers = getattr(nn, kind)(256, 256, 2, batch_first=True)
+                self.out = nn.Linear(256, 10)
 
-    model = Reader()
-    return _classifier(t, model, (32, 64, 256), t.optim.Adam(model.parameters(), lr=1e-3))
+            def forward(self, x: Any) -> Any:
+                return self.out(self.layers(x)[0][:, -1])
+
+        model = Reader()
+        optimizer = t.optim.Adam(model.parameters(), lr=1e-3)
+        return _classifier(t, model, (32, 64, 256), optimizer)
+
+    return make
 
 
 def vae(t: Any) -> Training:
@@ -225,7 +230,7 @@ MODELS: dict[str, Callable[[Any], Training]] = {
     "gpt_d64": gpt(64, 2, 32, 8, 4),
     "gpt_d128": gpt(128, 4, 128, 8, 4),
     "gpt_d384": gpt(384, 6, 256, 4, 6),
-    "lstm": lstm,
+    "lstm": reader("LSTM"),
     "vae": vae,
     "dqn": dqn,
 }

@@ -66,6 +66,22 @@ CASES: dict[str, tuple[Callable[..., Any], Any]] = {
         lambda x: x * x.argmax(0).float() + (x.argmin().float() + x.argmax(1, True).float()),
         [(8, 32)],
     ),
+    "nearest": (lambda x: F.interpolate(x, scale_factor=2), [(2, 3, 5, 6)]),
+    "bilinear": (
+        lambda x: F.interpolate(x, (7, 3), mode="bilinear", align_corners=True), [(2, 3, 5, 6)],
+    ),
+    "convolution of groups": (
+        lambda x, w, b: F.conv2d(x, w, b, 2, 1, groups=2),
+        [(8, 6, 33, 32), (8, 3, 3, 2), (8,)],
+    ),
+    "depthwise convolution": (
+        lambda x, w: F.conv2d(x, w, padding=2, dilation=2, groups=32),
+        [(4, 32, 16, 16), (32, 1, 3, 3)],
+    ),
+    "transposed convolution of groups": (
+        lambda x, w, b: F.conv_transpose2d(x, w, b, 2, 1, 1, 3),
+        [(4, 6, 25, 24), (6, 2, 3, 3), (6,)],
+    ),
     "huber loss": (lambda x: F.huber_loss(x, x.detach().flip(0), delta=0.7), [(8, 32)]),
     "many classes": (lambda x: F.cross_entropy(x, CLASSES), [(8, 1000)]),
     "many classes with weights": (

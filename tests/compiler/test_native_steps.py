@@ -157,9 +157,9 @@ CASES = {
     "dropout": Case(dropped),
     "causal attention with dropout": Case(lambda: Attending(True), clipped),
     "masked attention with dropout": Case(lambda: Attending(False)),
-    "convolution and pooling": Case(pooled, segments=3),
-    "winograd": Case(by_winograd, segments=3),
-    "group norm": Case(normalized, segments=3),
+    "convolution and pooling": Case(pooled),
+    "winograd": Case(by_winograd),
+    "group norm": Case(normalized),
     "convolution of lines": Case(lines),
     "views of gradients": Case(mlp, scaled_and_noted, segments=2),
 }

@@ -215,6 +215,13 @@ class Counter(nn.Module):
         return F.adaptive_max_pool2d(x, 2, return_indices=True)[1]
 
 
+def test_numbers_are_drawn_anew_in_every_run() -> None:
+    model = Of(lambda x: x + clew.randn(4, 6) * clew.rand(4, 6))
+    program = clew.onnx.export(model, clew.ones(2, 4, 6))
+    kinds = [node.op_type for node in program.model_proto.graph.node]
+    assert kinds.count("RandomNormalLike") == kinds.count("RandomUniformLike") == 1
+
+
 def test_results_that_are_not_written_raise() -> None:
     """They would have been fixed at the example's values."""
     with pytest.raises(

@@ -12,9 +12,16 @@ from clew.compiler.native.calls import Calls
 from clew.compiler.native.layouts import Layout
 from clew.compiler.native.rule_table import FLOATS, INT64, forward, gradient, present, require
 from clew.kernels import pool
-from clew.kernels.conv import algorithms, im2col_conv, implicit_gemm, weight_gradient, winograd
+from clew.kernels.conv import (
+    algorithms,
+    depthwise,
+    im2col_conv,
+    implicit_gemm,
+    weight_gradient,
+    winograd,
+)
 from clew.kernels.conv.im2col_conv import FORWARD, GRAD_INPUT, GRAD_WEIGHT, Geometry
-from clew.kernels.numpy import average_pool, convolution, reduce
+from clew.kernels.numpy import average_pool, convolution, interpolate, reduce
 from clew.kernels.numpy.im2col import hashable
 from clew.kernels.numpy.max_pool import has_empty_windows, pool_parameters
 from clew.kernels.numpy.separable import AxisTable
@@ -38,12 +45,35 @@ def _run(
     full, window = convolution.geometry(x.shape, w.shape, *sizes, groups)
     fits = full[:2] == y.shape[:2] and all(n <= m for n, m in zip(y.shape, full, strict=True))
     require(fits, "another output")
-    module = convolution.kernel_for(window, y.shape, w.shape, groups, x, w)
-    require(module is im2col_conv, "no kernel")
+    # Of few multiplications NumPy's sums are rounded in another way, which training would show.
+    kernel = convolution.kernel_for(window, y.shape, w.shape, groups, x, w)
+    require(kernel is not None, "no kernel")
     geometry = convolution.geometry_of(window, x.shape, w.shape, y.shape, groups)
     shapes = geometry.input_shape, geometry.weight_shape, geometry.output_shape
     x, w, y = (each.reshaped(*shape) for each, shape in zip((x, w, y), shapes, strict=True))
-    _convolve(c, kind, x, w, y, geometry, bias)
+    if kernel is depthwise:
+        _convolve_directly(c, kind, x, w, y, geometry, bias)
+    else:
+        _convolve(c, kind, x, w, y, geometry, bias)
+
+
+def _convolve_directly(
+    c: Calls, kind: str, x: Layout, w: Layout, y: Layout, geometry: Geometry, bias: Layout | None
+) -> None:
+    """Few channels in each group."""
+    order, shifts, starts = depthwise.tables(kind, geometry)
+    result = {FORWARD: y, GRAD_INPUT: x, GRAD_WEIGHT: w}[kind]
+    if kind == GRAD_INPUT:
+        taps = w.reshaped(w.size // len(order), len(order))
+        w = c.temporary(taps.shape, w.dtype)
+        for place, tap in enumerate(order.tolist()):
+            c.call(np.positive, taps.part(1, tap, 1), w.part(1, place, 1))
+    if kind != FORWARD:
+        c.call(np.positive, c.constant(0.0, result.dtype), result)
+    call = depthwise.calling(kind, x.dtype, geometry)
+    c.context("convolution of groups", call, x, w, y, c.array(shifts), c.array(starts))
+    if bias is not None:
+        _add_bias(c, result, bias)
 
 
 def _convolve(
@@ -264,7 +294,6 @@ def _map(c: Calls, x: Layout, out: Layout, tables: list[AxisTable]) -> None:
     """A linear map along each axis."""
     x = rules.in_order(c, x)
     _require_images(x, out)
-    require(not all(table.is_selection for table in tables), "a copy")
     rows, columns = tables
     taps = [*rows.taps(x.dtype, False), *columns.taps(x.dtype, True)]
     images = [each.reshaped(each.shape[0] * each.shape[1], *each.shape[2:]) for each in (x, out)]
@@ -307,3 +336,29 @@ def _adaptive_pool_gradient(
     (out,) = present(outs)
     tables = average_pool.adaptive_tables(out.shape, grads[0].shape[2:])
     _map(c, grads[0], out, [table.transposed for table in tables])
+
+
+# -- interpolation ---------------------------------------------------------------------------------
+
+_RESIZING = ("upsample_nearest2d", "upsample_nearest_exact2d", "upsample_bilinear2d")
+
+
+@forward(*_RESIZING)
+def _resized(
+    c: Calls, outs: list[Layout | None], x: Layout, size: Shape, mode: str, align_corners: bool,
+    scales: Any, antialias: bool,
+) -> None:  # fmt: skip
+    (out,) = present(outs)
+    options = mode, align_corners, hashable(scales), antialias
+    _map(c, x, out, interpolate.tables_of(x.dtype, x.shape[2:], hashable(size), *options))
+
+
+@gradient(*_RESIZING)
+def _resized_gradient(
+    c: Calls, outs: list[Layout | None], grads: list[Any], shape: Shape, mode: str,
+    align_corners: bool, scales: Any, antialias: bool,
+) -> None:  # fmt: skip
+    (out,), (g,) = present(outs), grads
+    options = mode, align_corners, hashable(scales), antialias
+    tables = interpolate.tables_of(g.dtype, tuple(shape[2:]), g.shape[2:], *options)
+    _map(c, g, out, [table.transposed for table in tables])

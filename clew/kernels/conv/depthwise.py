@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clew.kernels.codegen.builder import BODY
-from clew.kernels.codegen.contexts import TYPES, compiled, context_of
+from clew.kernels.codegen.contexts import TYPES, ContextCall, compiled
 from clew.kernels.codegen.emitter import Emitter
 from clew.kernels.codegen.image_rows import ImageRowBuilder
 from clew.kernels.codegen.loops import end_module
@@ -26,7 +26,6 @@ from clew.kernels.conv.im2col_conv import (
     Geometry,
     specialized_stride,
 )
-from clew.kernels.runtime.numpy_capi import address_of
 
 Array = np.ndarray
 # Numbers of taps that one loop accumulates, the largest first.
@@ -93,27 +92,44 @@ def _plan(geometry: Geometry) -> _Plan:
 
 def run(kind: str, x: Array, w: Array, y: Array, geometry: Geometry) -> None:
     """Fill y, x or w (by `kind`) from the other two; contiguous arrays of one float type."""
+    order, shifts, starts = tables(kind, geometry)
+    if kind == GRAD_INPUT:
+        filters, channels = geometry.weight_shape[:2]
+        w = np.ascontiguousarray(w.reshape(filters, channels, -1)[:, :, order])
+    elif kind == GRAD_WEIGHT:
+        w.fill(0)
+    calling(kind, x.dtype, geometry)(x, w, y, shifts, starts)
+
+
+def tables(kind: str, geometry: Geometry) -> tuple[Array, Array, Array]:
+    """The order in which the kernel takes taps, their shifts, and the first tap of each phase."""
+    plan = _plan(geometry)
+    if kind == GRAD_INPUT:
+        return plan.order, plan.back_shifts, plan.starts
+    return np.arange(len(plan.order)), plan.shifts, plan.starts
+
+
+def calling(kind: str, dtype: np.dtype, geometry: Geometry) -> ContextCall:
+    """The call of one of the three kernels: x, w with its taps in order, y, shifts, starts.
+
+    The gradient of the input, and that of the weight, is added to zeros.
+    """
     plan = _plan(geometry)
     filters, channels, *kernel = geometry.weight_shape
     batch, _, rows, columns = geometry.output_shape
     groups, taps = geometry.groups, kernel[0] * kernel[1]
     per_group = channels * filters // groups * taps * rows * columns
-    total, shifts = batch * groups, plan.shifts
-    if kind == GRAD_INPUT:
-        shifts = plan.back_shifts
-        w = np.ascontiguousarray(w.reshape(filters, channels, taps)[:, :, plan.order])
-    elif kind == GRAD_WEIGHT:
+    total = batch * groups
+    if kind == GRAD_WEIGHT:
         total, per_group = groups, per_group * batch
-        w.fill(0)
-    sizes = [
+    sizes = (
         channels, filters // groups, groups, *geometry.input_shape[2:], rows, columns, taps,
         *geometry.stride, *geometry.padding, plan.packed_h, plan.packed_w, plan.margin, batch,
-    ]  # fmt: skip
-    context = context_of((x, w, y, shifts, plan.starts), sizes)
+    )  # fmt: skip
     grain = max(_GRAIN // max(per_group, 1), 1)
     loops = plan.back_loops if kind == GRAD_INPUT else plan.loops
-    function = _function(kind, TYPES[x.dtype], specialized_stride(geometry.stride[1]), loops)
-    function(address_of(context), total, grain)
+    function = _function(kind, TYPES[dtype], specialized_stride(geometry.stride[1]), loops)
+    return ContextCall(function, sizes, (total, grain))
 
 
 def can_run(*arrays: Array) -> bool:

@@ -43,7 +43,7 @@ def interpolate(
     `scales` are the factors that the user gave, when positions shall be computed from them; None
     derives them from the sizes.
     """
-    tables = _tables(
+    tables = tables_of(
         x.dtype, x.shape[2:], hashable(size), mode, align_corners, hashable(scales), antialias
     )
     if mode in _ROUNDED and x.dtype != compute_dtype(x.dtype) and not antialias:
@@ -68,7 +68,7 @@ def interpolate_bytes(
     It goes over the width, then over the height, and the image is one of bytes in between.
     """
     spatial = x.shape[2:]
-    tables = _tables(
+    tables = tables_of(
         np.dtype(np.float64), spatial, hashable(size), mode, align_corners, hashable(scales),
         antialias,
     )  # fmt: skip
@@ -109,7 +109,7 @@ def interpolate_adjoint(
 ) -> Array:
     """Adjoint of `interpolate` from input (N, C, *S) to g's spatial sizes."""
     spatial = tuple(input_shape[2:])
-    tables = _tables(
+    tables = tables_of(
         g.dtype, spatial, g.shape[2:], mode, align_corners, hashable(scales), antialias
     )
     return apply_tables(g, [table.transposed for table in tables])
@@ -121,7 +121,7 @@ def interpolate_output_size(spatial: Sequence[int], scales: Sequence[float]) -> 
 
 
 @lru_cache(maxsize=256)
-def _tables(
+def tables_of(
     dtype: np.dtype[Any],
     spatial: Sequence[int],
     size: int | Sequence[int],
@@ -130,6 +130,7 @@ def _tables(
     scales: Scales,
     antialias: bool,
 ) -> list[AxisTable]:
+    """The linear map along each axis."""
     dims = len(spatial)
     sizes = expand(size, dims, "size")
     _check(dtype, spatial, sizes, mode, align_corners, antialias)

@@ -154,7 +154,8 @@ class Drawing:
 
     @property
     def __name__(self) -> str:
-        return self.function
+        """The distribution's, by which interceptors name what is drawn."""
+        return self.distribution.name
 
     def __call__(self, shape: tuple[int, ...]) -> Tensor:
         array = self.distribution.numbers(self.stream, shape, self.kind.np, self.out)
@@ -164,8 +165,10 @@ class Drawing:
 class Distribution:
     """The numbers that a function draws from a stream, and how it fills an array with them."""
 
-    def __init__(self, numbers: Callable[..., np.ndarray], fill: Callable[..., None]) -> None:
-        self.numbers, self.fill = numbers, fill
+    def __init__(
+        self, name: str, numbers: Callable[..., np.ndarray], fill: Callable[..., None]
+    ) -> None:
+        self.name, self.numbers, self.fill = name, numbers, fill
 
 
 def _uniforms_for(
@@ -198,8 +201,8 @@ def _fill_normal(array: np.ndarray, stream: streams.Generator) -> None:
     )
 
 
-UNIFORM = Distribution(_uniforms_for, _fill_uniform)
-NORMAL = Distribution(_normals_for, _fill_normal)
+UNIFORM = Distribution("uniform", _uniforms_for, _fill_uniform)
+NORMAL = Distribution("normal", _normals_for, _fill_normal)
 
 
 class DrawingLike:
@@ -537,5 +540,5 @@ def randint_like(
         fill_in_memory_order(array, functools.partial(numbers, stream))
 
     stream = stream_of(generator)
-    integers = Distribution(numbers, fill)
+    integers = Distribution("integers", numbers, fill)
     return _filled_like("randint_like", input, dtype, memory_format, options, integers, stream)
