@@ -18,6 +18,8 @@ from clew.kernels.numpy.arrays import as_new, compute_dtype
 from clew.kernels.runtime import jit
 
 Array = np.ndarray
+# Its types ask for names, which take longer.
+_add_reduce: Any = np.add.reduce
 Dims = tuple[int, ...]
 
 # Rows of so many elements (divided by the kernel's cost) are reduced in chunks, to be parallel.
@@ -82,7 +84,7 @@ def sum_floats(array: Array, dims: Dims, keepdim: bool) -> Array:
         if size > LARGE:
             total = sum_over(array, dims, keepdim)
         else:
-            total = np.asarray(np.add.reduce(array, dims, None, None, keepdim))
+            total = np.asarray(_add_reduce(array, dims, None, None, keepdim))
     return as_new(total) if keepdim or total.ndim > 1 else total
 
 
