@@ -83,7 +83,8 @@ def arange(
         len(bounds) == 1
         and type(bounds[0]) is int
         and 0 <= bounds[0] < _MANY
-        and start is end is step is out is dtype is None
+        and dtype is None
+        and not any(each is not None for each in (start, end, step, out))
     ):
         return made("arange", np.arange(bounds[0]), options)
     if len(bounds) > 3 or (not bounds and end is None):

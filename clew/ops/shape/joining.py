@@ -13,6 +13,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor
+from clew.kernels.numpy.arrays import at
 from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names, wrap_dim
 from clew.ops.define.memory_layout import joined_in_memory
@@ -75,8 +76,8 @@ def _stacked(*tensors: np.ndarray, dim: int, dtype: np.dtype | None) -> np.ndarr
 def _stack_parts(g: Any, needs: tuple[bool, ...], dim: int) -> list[Any]:
     """Of a tensor or a bare array."""
     if type(g) is np.ndarray:
-        before = (slice(None),) * dim
-        return [g[(*before, i, ...)] if needed else None for i, needed in enumerate(needs)]
+        first = (slice(None),) * dim
+        return [g[at(*first, i, ...)] if needed else None for i, needed in enumerate(needs)]
     return [g.select(dim, index) if needed else None for index, needed in enumerate(needs)]
 
 
