@@ -110,6 +110,10 @@ def backward(
     )
 
 
+# What backward from a number starts with.
+_ONES = {np.dtype(kind): np.ones((), kind) for kind in (np.float32, np.float64)}
+
+
 def root_edges(
     roots: tuple[Any, ...], given: tuple[Any, ...], create_graph: bool
 ) -> tuple[list[Edge], list[Tensor]]:
@@ -122,6 +126,14 @@ def root_edges(
         raise RuntimeError(f"got {len(roots)} tensors and {len(given)} gradients")
     edges: list[Edge] = []
     grads: list[Tensor] = []
+    if len(roots) == 1 and given[0] is None:
+        (loss,) = roots
+        if type(loss) is Tensor and loss._view is None and loss._node is not None:
+            layout = loss._layout
+            one = None if layout.shape else _ONES.get(layout.dtype)
+            if one is not None and not meta_memory.is_meta(layout) and loss._requires_grad:
+                # A number of a usual type: what most programs have.
+                return [(loss._node, loss._output_nr)], [note_constant(wrap(one.copy()))]
     for index, (root, grad) in enumerate(zip(roots, given, strict=True)):
         if isinstance(root, GradientEdge):
             edges.append((root.node, root.output_nr))
@@ -254,10 +266,10 @@ def grad(
 
 def _say_why(grads: list[Tensor | None]) -> None:
     """Gradients whose computation was not recorded: that is why they have no history."""
-    where = user_where()
+    reason = NoHistory("gradient", "grad() without create_graph=True", user_where())
     for grad in grads:
         if isinstance(grad, Tensor) and grad._node is None and grad._reason is None:
-            grad._reason = NoHistory("gradient", "grad() without create_graph=True", where)
+            grad._reason = reason
 
 
 def _grads_of(

@@ -70,11 +70,17 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     return _with_flag(self, requires_grad)
 
 
+def _may_require_grad(self: Tensor) -> bool:
+    if self._layout.dtype.kind == "f":
+        return True
+    return self.dtype.is_floating_point or self.dtype.is_complex
+
+
 def _with_flag(self: Tensor, requires_grad: bool) -> Tensor:
     observer = active.observer
     if observer is not None and requires_grad:
         observer.requires_grad_set(self)
-    if requires_grad and not (self.dtype.is_floating_point or self.dtype.is_complex):
+    if requires_grad and not _may_require_grad(self):
         raise RuntimeError(
             "only Tensors of floating point dtype can require gradients" + errors.at_user_line()
         )
@@ -105,7 +111,7 @@ def _set_requires_grad(self: Tensor, value: bool) -> None:
         raise RuntimeError("requires_grad must be a bool" + errors.at_user_line())
     if self._node is not None and not self._node.is_accumulator:
         raise errors.not_a_leaf(value)
-    if value and not (self.dtype.is_floating_point or self.dtype.is_complex):
+    if value and not _may_require_grad(self):
         raise RuntimeError(
             "only Tensors of floating point and complex dtype can require gradients"
             + errors.at_user_line()

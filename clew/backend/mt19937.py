@@ -27,9 +27,6 @@ DEFAULT_SEED = 67280421310721
 STATE_BYTES = 5056
 
 _WORDS = 624
-_UNIT_53 = 2.0**-53
-_MASK_53 = np.uint64(2**53 - 1)
-_HIGH_HALF = 2**53 - 2**32
 
 # PyTorch saves its state as a C structure of 64-bit cells; 32-bit members share a cell.
 _STATE_DTYPE = np.dtype(
@@ -62,6 +59,16 @@ class Engine(Protocol):
     def draw(self, state: UInt32Array, out: UInt32Array) -> None: ...
 
     def draw_pairs(self, state: UInt32Array, count: int) -> UInt64Array: ...
+
+    def singles(self, state: UInt32Array, out: npt.NDArray[np.float32]) -> None: ...
+
+    def scale_singles(
+        self, numbers: npt.NDArray[np.float32], scale: float, shift: float
+    ) -> None: ...
+
+    def doubles(self, state: UInt32Array, out: npt.NDArray[np.float64]) -> None: ...
+
+    def gaussians(self, state: UInt32Array, out: npt.NDArray[np.float64]) -> None: ...
 
     def shuffle(self, values: npt.NDArray[np.int64], words: UInt32Array) -> None: ...
 
@@ -230,7 +237,27 @@ class Generator:
 
     def doubles(self, n: int) -> npt.NDArray[np.float64]:
         """Draw ``n`` doubles in [0, 1) with 53 random bits each."""
-        return (self.random64(n) & _MASK_53).astype(np.float64) * _UNIT_53
+        numbers = np.empty(n, np.float64)
+        if n:
+            with self.lock:
+                engine().doubles(self.words(), numbers)
+        return numbers
+
+    def singles(self, n: int) -> npt.NDArray[np.float32]:
+        """Draw ``n`` floats in [0, 1) with 24 random bits each."""
+        numbers = np.empty(n, np.float32)
+        if n:
+            with self.lock:
+                engine().singles(self.words(), numbers)
+        return numbers
+
+    def gaussians(self, n: int) -> npt.NDArray[np.float64]:
+        """Draw ``n`` normals, an even number, in pairs of Box and Muller's."""
+        numbers = np.empty(n, np.float64)
+        if n:
+            with self.lock:
+                engine().gaussians(self.words(), numbers)
+        return numbers
 
     def sample(self, name: str, is_single: bool, *arrays: npt.NDArray[np.float64]) -> None:
         """Draw "poisson", "binomial" or "gamma" numbers into the last of contiguous arrays."""
@@ -242,14 +269,6 @@ class Generator:
             engine().sample(name, is_single, self._state, *arrays)
             # Some parameters need no draw.
             self._untouched = before is not None and np.array_equal(before, self._state)
-
-    def few_doubles(self, n: int) -> list[float]:
-        """The same for few of them: a call of NumPy takes longer than to make several."""
-        words = self.random32(2 * n).tolist()
-        return [
-            (high << 32 & _HIGH_HALF | low) * _UNIT_53
-            for high, low in zip(words[::2], words[1::2], strict=True)
-        ]
 
 
 class Forked:

@@ -62,7 +62,7 @@ def normal_pairs(generator: Generator, n: int, exact: bool) -> Float64Array:
     ``exact`` asks for the C library's last bit; results to be rounded to a smaller dtype lose it.
     """
     if n < BLOCK:
-        return np.array(few_normals(generator, n), np.float64)
+        return few_normals(generator, n)
     out = np.empty(n, np.float64)
     with generator.lock:
         start = 0
@@ -75,33 +75,25 @@ def normal_pairs(generator: Generator, n: int, exact: bool) -> Float64Array:
         out[start:] = pairs[:fresh]
         if fresh % 2:
             # The second normal of the pair is stored in full precision.
-            generator.next_normal = _exact_pairs(uniforms[-2:].tolist())[1]
+            generator.next_normal = float(engine().normal_pairs(uniforms[-2:])[1])
     return out
 
 
-def few_normals(generator: Generator, n: int) -> list[float]:
-    """The same for less than a block of them."""
+def few_normals(generator: Generator, n: int) -> Float64Array:
+    """The same for less than a block of them, to the C library's last bit."""
     with generator.lock:
-        normals = []
-        if n and generator.next_normal is not None:
-            normals.append(generator.next_normal)
-            generator.next_normal = None
-        fresh = n - len(normals)
-        normals += _exact_pairs(generator.few_doubles(2 * ((fresh + 1) // 2)))
-        if fresh % 2:
-            generator.next_normal = normals.pop()
-    return normals
-
-
-def _exact_pairs(uniforms: list[float]) -> list[float]:
-    normals = []
-    values = iter(uniforms)
-    for angle, chance in zip(values, values):
-        radius = math.sqrt(-2.0 * math.log1p(-chance))
-        theta = 2.0 * math.pi * angle
-        normals.append(radius * math.cos(theta))
-        normals.append(radius * math.sin(theta))
-    return normals
+        waiting = generator.next_normal if n else None
+        start = 0 if waiting is None else 1
+        fresh = n - start
+        drawn = generator.gaussians(fresh + fresh % 2)
+        if not start and not fresh % 2:
+            return drawn
+        out = np.empty(n, np.float64)
+        if start:
+            out[0] = waiting
+        out[start:] = drawn[:fresh]
+        generator.next_normal = float(drawn[-1]) if fresh % 2 else None
+    return out
 
 
 def _fast_pairs(uniforms: Float64Array) -> Float64Array:

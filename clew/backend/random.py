@@ -28,7 +28,6 @@ from .dtypes import BY_NUMPY
 from .mt19937 import DEFAULT_SEED, Generator, default_generator, engine
 from .normal_streams import (
     BLOCK,
-    few_normals,
     libm,
     normal_blocks_float32,
     normal_blocks_float64,
@@ -57,10 +56,10 @@ _REAL_OF_COMPLEX: dict[np.dtype[Any], np.dtype[Any]] = {
     np.dtype(ml_dtypes.complex32): np.dtype(np.float16),
     np.dtype(np.complex64): np.dtype(np.float32), np.dtype(np.complex128): np.dtype(np.float64),
 }  # fmt: skip
-_DOUBLE = np.dtype(np.float64)
+_SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 _INT64_MIN = -(2**63)
-# As arrays, which NumPy takes more quickly than numbers.
-_MASK_24, _UNIT_24 = np.array(2**24 - 1, np.uint32), np.array(2.0**-24, np.float32)
+# Numbers of an exponential distribution with a higher rate fit into single precision.
+_SMALL_RATE = 1e-30
 # From this range on PyTorch takes 64 bits for one integer, so that the remainder stays even.
 _WIDE_RANGE = 2**28
 # From this length on PyTorch shuffles in another order with 64-bit draws.
@@ -105,12 +104,12 @@ def uniform(
         if not unit:
             values = scale_and_shift(values, high - low, low)
     else:
-        values = _uniform_float32(generator, n)
+        values = generator.singles(n)
         if not unit:
             start = single(low)
-            width = single(single(high) - start)
-            values = (values.astype(np.float64) * width + start).astype(np.float32)
-        values = values.astype(kind, copy=False)
+            engine().scale_singles(values, single(single(high) - start), start)
+        if kind != _SINGLE:
+            values = values.astype(kind)
     if unit and kind.itemsize > 2:
         return values.reshape(shape)
     # Rounding can reach the excluded bound; PyTorch then gives the other one.
@@ -133,13 +132,6 @@ def _check_uniform_bounds(kind: np.dtype[Any], low: float, high: float) -> None:
             f"{BY_NUMPY[kind].scalar_name}>::max(), but found to={high:g} and "
             f"from={low:g} which result in to-from to exceed the limit"
         )
-
-
-def _uniform_float32(generator: Generator, n: int) -> npt.NDArray[np.float32]:
-    words = generator.random32(n)
-    np.bitwise_and(words, _MASK_24, words)
-    values = words.astype(np.float32)
-    return np.multiply(values, _UNIT_24, values)
 
 
 def normal(
@@ -172,10 +164,14 @@ def normal(
         return np.empty(shape, kind)
     kind = _floating(kind, "normal_kernel_cpu")
     if n < BLOCK or not contiguous:
-        if n < BLOCK and mean == 0.0 and std == 1.0 and kind.itemsize > 2:
-            return np.array(few_normals(generator, n), kind).reshape(shape)
-        values = scale_and_shift(normal_pairs(generator, n, kind == _DOUBLE), std, mean)
-        return _cast(values, kind).reshape(shape)
+        values = normal_pairs(generator, n, kind == _DOUBLE)
+        if mean != 0.0 or std != 1.0:
+            values = _cast(scale_and_shift(values, std, mean), kind)
+        elif kind.itemsize > 2:
+            values = values.astype(kind, copy=False)
+        else:
+            values = _cast(values, kind)
+        return values.reshape(shape)
     if kind == _DOUBLE:
         return normal_blocks_float64(generator, n, mean, std).reshape(shape)
     singles = normal_blocks_float32(generator, n, mean, std, buffered=kind != np.float32)
@@ -218,9 +214,16 @@ def exponential(
     if not lambd > 0.0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
     kind = _continuous(dtype, "Exponential")
-    negated = -generator.doubles(_length(shape))
-    logs = libm("log1p", negated) if kind == _DOUBLE else np.log1p(negated)
-    return _cast((-1.0 / lambd) * logs, kind).reshape(shape)
+    numbers = generator.doubles(_length(shape))
+    np.negative(numbers, numbers)
+    if kind == _DOUBLE:
+        numbers = libm("log1p", numbers)
+    else:
+        np.log1p(numbers, numbers)
+    np.multiply(numbers, -1.0 / lambd, numbers)
+    if kind == _SINGLE and lambd > _SMALL_RATE:
+        return numbers.astype(kind).reshape(shape)
+    return _cast(numbers, kind).reshape(shape)
 
 
 def geometric(generator: Generator, shape: Shape, dtype: npt.DTypeLike, p: float) -> Array:
@@ -236,6 +239,8 @@ def geometric(generator: Generator, shape: Shape, dtype: npt.DTypeLike, p: float
 
 
 def _cast(values: Float64Array, kind: np.dtype[Any]) -> Array:
+    if kind == _DOUBLE:
+        return values
     with np.errstate(over="ignore", invalid="ignore"):
         if kind.itemsize == 2 and kind in _MANTISSA_BITS:
             # PyTorch reaches the half dtypes through single precision and so rounds twice.
@@ -423,9 +428,7 @@ def bernoulli_tensor(generator: Generator, p: Array, dtype: npt.DTypeLike | None
     kind = _floating(p.dtype, "bernoulli_tensor_cpu_p_")
     if not np.all((p >= 0) & (p <= 1)):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
-    draws: Array = (
-        generator.doubles(p.size) if kind == _DOUBLE else _uniform_float32(generator, p.size)
-    )
+    draws: Array = generator.doubles(p.size) if kind == _DOUBLE else generator.singles(p.size)
     chances: Array = p.ravel().astype(draws.dtype, copy=False)
     return (draws < chances).astype(kind if dtype is None else dtype).reshape(p.shape)
 
@@ -473,6 +476,11 @@ def _check_multinomial(probs: Array, num_samples: int, replacement: bool) -> Non
         )
     if probs.shape[-1] > 2**24:
         raise RuntimeError("number of categories cannot exceed 2^24")
+    if probs.size and probs.dtype.itemsize > 2:
+        totals = np.add.reduce(probs, -1)
+        least, most = np.minimum.reduce(totals, None), np.maximum.reduce(totals, None)
+        if np.minimum.reduce(probs, None) >= 0 and least > 0 and most < np.inf:
+            return
     if not ((probs >= 0) & np.isfinite(probs)).all():
         if not replacement or num_samples == 1:
             raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")

@@ -16,11 +16,29 @@ from clew.core.storage import Storage
 from clew.core.tensor import Tensor, _new, placed
 from clew.kernels.compiled.copies import copied, copy_into
 from clew.kernels.compiled.threaded_ufuncs import threaded
+from clew.kernels.numpy.reduce import FEW, sum_few, sum_floats
 
 
-def fit_output(grad: Tensor, node: Node, source: Node) -> Tensor:
-    """A gradient in the shape and dtype of a node's only output."""
-    return fit(grad, node._shape, node._dtype, node, source)
+def sum_bare_to_shape(grad: np.ndarray, shape: tuple[int, ...]) -> np.ndarray | None:
+    """`sum_to_shape` of a bare array of floats; None where it is not the usual case."""
+    have = grad.shape
+    extra = len(have) - len(shape)
+    if grad.dtype not in _PLAIN or not grad.size or not shape or extra < 0:
+        return None
+    if have[extra:] == shape:
+        if extra == 1 == len(shape) and grad.size <= FEW:
+            # A bias, mostly.
+            summed = sum_few(grad, _FIRST, False)
+            if summed is not None:
+                return summed
+        return sum_floats(grad, tuple(range(extra)), False)
+    dims = list(range(extra))
+    for dim, n in enumerate(shape, extra):
+        if have[dim] != n:
+            if n != 1:
+                return None
+            dims.append(dim)
+    return sum_floats(grad, tuple(dims), True).reshape(shape)
 
 
 def fit(
@@ -73,6 +91,13 @@ def refuse_complex_gradient(grad: Tensor, dtype: np.dtype | None, source: Node) 
             f"{WRONG_KIND}\n  {source._name()} has a complex result, and gives a real operand a "
             "complex gradient: convert that operand to complex first." + errors.at_user_line()
         )
+
+
+# Of these a sum has the dtype of what is summed.
+_PLAIN = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
+_FIRST = (0,)
+# So many numbers are added before another thread would begin.
+_FEW = 1 << 12
 
 
 def with_strides(grad: Tensor, strides: tuple[int, ...] | None) -> Tensor:
@@ -155,6 +180,28 @@ def accumulate_into(variable: Tensor, grad: Tensor) -> None:
             np.add(total, grad._array, total, casting="unsafe")
         if MIRRORS:
             reflect(total)
+
+
+def accumulate_array(variable: Tensor, grad: np.ndarray) -> bool:
+    """`accumulate_into` for few numbers, where no graph is asked for and all is as usual; whether
+    it was."""
+    have = variable._grad
+    if type(have) is not Tensor:
+        return False
+    total = have._array
+    if (
+        type(total) is not np.ndarray
+        or total.size > _FEW
+        or total.dtype is not grad.dtype
+        or total.shape != grad.shape
+        or MIRRORS
+        or is_meta(total)
+    ):
+        return False
+    # Before the write, so that an interrupt does not leave one that nobody knows of.
+    have._storage.bump("AccumulateGrad", None)
+    np.add(total, grad, total)
+    return True
 
 
 def accumulate_unstrided(variable: Tensor, have: Tensor | None, grad: Tensor) -> None:

@@ -82,6 +82,10 @@ class Elementwise(Op):
         self.takes_floats = True
         # Of which other dtypes the forward takes arrays as they are, and gives the result's dtype.
         self.taken_plainly: frozenset[np.dtype] = frozenset()
+        # Of which dtypes the forward writes its result into memory that it is given.
+        self.written: tuple[np.dtype, ...] = ()
+        if type(forward) is np.ufunc and rule != BOOL:
+            self.written = (F32, F64, _I64) if forward in _COUNTING else (F32, F64)
 
     def compute(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> np.ndarray:
         if self.keeps_floats:
@@ -167,23 +171,22 @@ class Elementwise(Op):
     def write_into(
         self, target: np.ndarray, inputs: tuple[Any, ...], params: dict[str, Any]
     ) -> bool:
-        if not target.flags.c_contiguous and runs_into_itself(target):
-            return self._write_one_by_one(target, inputs, params)
+        if not target.flags.c_contiguous:
+            if runs_into_itself(target):
+                return self._write_one_by_one(target, inputs, params)
+            if self.forward is np.negative and not target.flags.contiguous:
+                # NumPy (2.3, 2.4) reads the wrong elements when both sides are strided
+                return False
         dtype = target.dtype
-        if params or type(self.forward) is not np.ufunc or self.rule == BOOL:
+        if params or dtype not in self.written:
             return False
-        counts = dtype is _I64 and self.forward in _COUNTING
-        if dtype is not F32 and dtype is not F64 and not counts:
-            return False
-        if self.forward is np.negative and not target.flags.contiguous:
-            return False  # NumPy (2.3, 2.4) reads the wrong elements when both sides are strided
         operands: list[Any] = []
         for value in inputs:
             if isinstance(value, Tensor):
                 if value._array.dtype is not dtype:
                     return False
                 operands.append(value._array)
-            elif type(value) is int or (type(value) is float and not counts):
+            elif type(value) is int or (type(value) is float and dtype is not _I64):
                 operands.append(value)
             else:
                 return False

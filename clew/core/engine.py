@@ -8,6 +8,7 @@ depth does not matter.
 from __future__ import annotations
 
 import heapq
+import operator
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from clew import errors
-from clew.core.accumulating import fit, fit_output, fitted, is_unstrided
+from clew.core.accumulating import fit, fitted, is_unstrided, sum_bare_to_shape
 from clew.core.anomaly import NanChecks
 from clew.core.hooks import Extras, after_node, run_pre_hooks, run_tensor_hooks
 from clew.core.node import Edge, Node, restore
@@ -28,6 +29,7 @@ from clew.observer import active
 from clew.source import Place, user_where
 
 _add = np.add
+_sequence_number = operator.attrgetter("_seq")
 
 # Tensors; in a run without graphs of the gradients, bare arrays as well.
 Grads = list[Any]
@@ -80,6 +82,8 @@ class Run:
         observer = self.observer
         freed = None if self.retain_graph else errors.Freed(where)
         captures = needed is not None
+        # Whether leaves keep their `.grad` as it is.
+        ends_here = captures and not self.accumulate
         if state.anomaly and state.anomaly_check_nan:
             self.checks = NanChecks(state, grads)
         checks = self.checks
@@ -105,10 +109,17 @@ class Run:
             results = ()
             array = None
             grad = pending[GRAD]
+            if ends_here and node.is_accumulator and node._extras is None:
+                # What was asked for is kept, and nothing else is done with it.
+                if node in self.targets:
+                    self.captured[node, 0] = tensor_of(grad)
+                pending[GRAD] = None
+                continue
             if (
                 (captures and not self.leads_on(node))
                 or node._extras is not None
                 or not (bare and node.is_bare)
+                or (node._outputs is not None and not of_first_alone(pending))
                 or (type(grad) is not _ndarray and (grad is None or grad._is_unstrided))
             ):
                 if (
@@ -162,7 +173,7 @@ class Run:
                     if pending[GRAD] is None and following._outputs is None:
                         array = grad if type(grad) is _ndarray else grad._layout
                         if array.shape != following._shape or array.dtype is not following._dtype:
-                            grad = fit_output(tensor_of(grad), following, node)
+                            grad = fit_output(grad, following, node)
                         pending[GRAD] = grad
                     elif (
                         pending[OWNED]
@@ -172,8 +183,8 @@ class Run:
                         # The sum is in memory of this run: add in place.
                         array = grad if type(grad) is _ndarray else grad._array
                         if array.shape != following._shape or array.dtype is not following._dtype:
-                            grad = fit_output(tensor_of(grad), following, node)
-                            array = grad._array
+                            grad = fit_output(grad, following, node)
+                            array = array_of(grad)
                         if array.size < SERIAL_THRESHOLD:
                             _add(pending[GRAD], array, pending[GRAD])
                         else:
@@ -368,6 +379,11 @@ def new_pending(node: Node, waiting: int) -> Pending:
     return [waiting, 0] + [None] * len(node._meta)
 
 
+def of_first_alone(pending: Pending) -> bool:
+    """Whether no other output than the first has a gradient."""
+    return all([grad is None for grad in pending[GRAD + 1 :]])
+
+
 def waits_for_first(pending: Pending) -> bool:
     """Whether one gradient will arrive in all, and has not yet."""
     return pending[DEPENDENCIES] == 1 and pending[GRAD] is None
@@ -376,6 +392,15 @@ def waits_for_first(pending: Pending) -> bool:
 def array_of(grad: Tensor | np.ndarray) -> np.ndarray:
     # What is no array is a tensor: mypy does not follow `type(...) is`, which is the quickest.
     return grad if type(grad) is _ndarray else grad._array  # type: ignore[union-attr]
+
+
+def fit_output(grad: Any, node: Node, source: Node) -> Any:
+    """A gradient, a tensor or a bare array, in the shape and dtype of a node's only output."""
+    if type(grad) is _ndarray and grad.dtype is node._dtype and active.observer is None:
+        summed = sum_bare_to_shape(grad, node._shape)
+        if summed is not None:
+            return summed
+    return fit(tensor_of(grad), node._shape, node._dtype, node, source)
 
 
 def tensor_of(grad: Any) -> Any:
@@ -399,9 +424,12 @@ def reachable(roots: list[Node]) -> Iterator[Node]:
 def nodes_leading_to(targets: set[Node], nodes: dict[Node, Pending]) -> set[Node]:
     """The nodes from which a target can be reached; sequence numbers order them."""
     needed = targets & nodes.keys()
-    for node in sorted(nodes, key=lambda n: -1 if n.is_accumulator else n._seq):
-        if node not in needed and any(e is not None and e[0] in needed for e in node._edges):
-            needed.add(node)
+    for node in sorted([node for node in nodes if node._edges], key=_sequence_number):
+        if node not in needed:
+            for edge in node._edges:
+                if edge is not None and edge[0] in needed:
+                    needed.add(node)
+                    break
     return needed
 
 

@@ -64,22 +64,24 @@ def apply_inplace(op: Op, target: Tensor, *others: Any, **params: Any) -> Tensor
 
 def run_inplace(state: State, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Tensor:
     target: Tensor = inputs[0]
-    # PyTorch writes to conjugate views by copying, when everything has been read. Else one value
-    # for all elements may go to one place several times.
-    by_copying = bool(MIRRORS) and bits_of(target._array) and op.name != "copy"
-    may_overlap = op.uniform and not by_copying
-    mask = check_write(state, op.name + "_", inputs, may_overlap=may_overlap)
-    if not by_copying:
-        check_overlap(inputs)
+    mask, version = 0, -1
+    if not needs_no_checks(state, inputs):
+        # PyTorch writes to conjugate views by copying, when everything has been read. Else one
+        # value for all elements may go to one place several times.
+        by_copying = bool(MIRRORS) and bits_of(target._array) and op.name != "copy"
+        may_overlap = op.uniform and not by_copying
+        mask = check_write(state, op.name + "_", inputs, may_overlap=may_overlap)
+        if not by_copying:
+            check_overlap(inputs)
     if target._array.dtype.kind == "b":
         op.refuse_target(dtypes.bool_, inputs)
-    recorded = mask and records_write(op, target, mask)
-    plan = op.plan(mask) if recorded else None
-    if plan is not None and plan.saves_input:
-        inputs = _operands_to_save(state, plan, inputs)
-    if plan is not None and state.saved_hooks:
-        inputs = _with_copies(plan, inputs, target)
-    version = target._storage.version
+    plan = op.plan(mask) if mask and records_write(op, target, mask) else None
+    if plan is not None:
+        if plan.saves_input:
+            inputs = _operands_to_save(state, plan, inputs)
+        if state.saved_hooks:
+            inputs = _with_copies(plan, inputs, target)
+        version = target._storage.version
     try:
         is_written = op.write_into(target._array, inputs, params)
         result = target._array if is_written else op.compute(inputs, params)
@@ -111,6 +113,28 @@ def run_inplace(state: State, op: Op, inputs: tuple[Any, ...], params: dict[str,
     if observer is not None:
         observer.inplace_op_ran(op.name, inputs, target)
     return target
+
+
+def needs_no_checks(state: State, inputs: tuple[Any, ...]) -> bool:
+    """Whether it is plain that a write is allowed, reads no memory that it changes, and has no
+    history."""
+    if state.mutation_guard is not None or MIRRORS or 0 in inputs[0]._array.strides:
+        return False
+    grad_enabled, written = state.grad_enabled, None
+    for value in inputs:
+        if isinstance(value, Tensor):
+            storage = value._storage
+            if type(storage) is not Storage or storage is written or storage.untyped is not None:
+                return False
+            if grad_enabled:
+                view = value._view
+                if value._requires_grad or (
+                    view is not None and (view.kind is not None or view.seen != storage.changes)
+                ):
+                    return False
+            if written is None:
+                written = storage
+    return True
 
 
 def refuse_complex(inputs: tuple[Any, ...]) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from clew import errors, observed
-from clew.core.accumulating import accumulate_into, own
+from clew.core.accumulating import accumulate_array, accumulate_into, own
 from clew.core.hooks import Extras, Hooks, RemovableHandle
 from clew.core.state import local
 from clew.core.storage import Storage, next_sequence_number
@@ -287,7 +287,8 @@ class AccumulateGrad(Node):
         leaf = variable._array
         with _accumulate_lock:
             if variable._grad is not None:
-                accumulate_into(variable, restore(g, Storage(), None, 0))
+                if not accumulate_array(variable, g):
+                    accumulate_into(variable, restore(g, Storage(), None, 0))
             elif _getrefcount(g) <= UNSHARED and g.strides == leaf.strides and _is_whole(g):
                 # Nothing else refers to this memory: the leaf steals it.
                 variable._grad = restore(g, Storage(), None, 0)

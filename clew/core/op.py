@@ -155,7 +155,8 @@ class Op:
         members = {
             "__slots__": (),
             "op": self,
-            "is_bare": self.bare and self.outputs == 1,
+            # Several outputs: where the first alone has a gradient, for a formula that takes it so.
+            "is_bare": self.bare and (self.outputs == 1 or self.joint is not None),
             "may_defer": self.deferred is not None,
             "grad_is_view": self.grad_is_view,
             "gives_view": self.is_view or self.expands_grad,

@@ -37,6 +37,7 @@ class Plan:
         "deferred",
         "deferred_edge",
         "frees",
+        "is_simple",
         "names",
         "plainly",
         "saved_count",
@@ -69,6 +70,11 @@ class Plan:
         self.active = tuple(
             (index, formula, tuple(place[name] for name in op.formula_names[formula]))
             for index, formula in formulas
+        )
+        # Whether there is one formula, which takes all of it as it comes.
+        slots = self.active[0][2] if len(self.active) == 1 else None
+        self.is_simple = (
+            op.joint is None and len(op.inputs) == 1 and slots == tuple(range(len(self.names)))
         )
         # The same with the deferred formula, and its edge; empty if the other gradient, to compute
         # meanwhile, is not needed.
@@ -185,6 +191,12 @@ class OpNode(Node):
             self.unpack_bare(g, pool)
             if freed is not None and plan.frees:
                 self.saved = freed
+        if plan.is_simple:
+            array = plan.active[0][1](g, *pool)
+            return (array if type(array) is _ndarray else np.asarray(array),)
+        if self.op.joint is not None:
+            _, formula, slots = plan.active[0]
+            return list(formula(g, *[pool[slot] for slot in slots]))
         results: list[np.ndarray | None] = [None] * len(self._edges)
         for index, formula, slots in formulas or plan.active:
             if not slots:

@@ -37,6 +37,10 @@ class Constraint:
         """Whether each event of `value` belongs to the set."""
         raise NotImplementedError
 
+    def check_all(self, value: Tensor) -> bool:
+        """Whether all events do."""
+        return bool(self.check(value).all())
+
     def __repr__(self) -> str:
         return type(self).__name__.removeprefix("_") + "()"
 
@@ -151,6 +155,11 @@ class _IndependentConstraint(Constraint):
             )
         kept = result.shape[: result.dim() - batch_ndims]
         return (result if batch_ndims == 1 else result.reshape(kept + (-1,))).all(-1)
+
+    def check_all(self, value: Tensor) -> bool:
+        if value.dim() < self.event_dim:
+            return super().check_all(value)  # which says so
+        return self.base_constraint.check_all(value)
 
     def __repr__(self) -> str:
         return f"{super().__repr__()[:-2]}({self.base_constraint!r}, " + (

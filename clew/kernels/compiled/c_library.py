@@ -57,14 +57,15 @@ def module(name: str) -> str:
         given, out = words["given"], words["out"]
         with c.loop("%begin", "%end") as i:
             if name == _PAIRS:
-                _pair(c, given, out, c.mul(i, "2"))
+                write_pair(c, given, out, c.mul(i, "2"))
             else:
                 load_real(c, c.gep(given, i)).libm(name).store(c.gep(out, i))
     end_module(e, "c_library")
     return e.text()
 
 
-def _pair(c: IRBuilder, given: str, out: str, first: str) -> None:
+def write_pair(c: IRBuilder, given: str, out: str, first: str) -> None:
+    """Write the code for two normals, which may replace the angle and the chance of theirs."""
     second = c.add(first, "1")
     theta = load_real(c, c.gep(given, first)) * (2.0 * math.pi)
     chance = load_real(c, c.gep(given, second))

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from clew.kernels.codegen.builder import BODY, IRBuilder
 from clew.kernels.codegen.contexts import ContextCall, compiled
 from clew.kernels.codegen.emitter import Emitter, literal
-from clew.kernels.codegen.ir import F64, Program
+from clew.kernels.codegen.ir import F32, F64, Program
 from clew.kernels.codegen.loops import ElementwiseLoop, end_module, run_tasks
 from clew.kernels.codegen.ufunc import Elementwise
 from clew.kernels.compiled import c_library
@@ -45,6 +45,10 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "words": (_OBJECT, _OBJECT, _SIZE),
     "swap": (_OBJECT, _SIZE),
     "shuffle": (_OBJECT, _OBJECT, _SIZE),
+    "singles": (_OBJECT, _OBJECT, _SIZE),
+    "scale_singles": (_OBJECT, _SIZE, ctypes.c_double, ctypes.c_double),
+    "doubles": (_OBJECT, _OBJECT, _SIZE),
+    "gaussians": (_OBJECT, _OBJECT, _SIZE),
     "normals": (_OBJECT, _OBJECT, _SIZE, _FLOAT, _FLOAT),
 }
 NORMALS = ("*words", "*out", "*mean", "*std")
@@ -105,7 +109,10 @@ def words_module() -> str:
     """The LLVM module of all functions but `normals`."""
     # Words are as long as floats.
     c = _WordBuilder(Emitter(), "float")
-    for write in (_regenerate, _draw, _words, _seed, _exchange, _swap, _shuffle):
+    for write in (
+        _regenerate, _draw, _words, _seed, _exchange, _swap, _shuffle, _singles, _scale_singles,
+        _as_doubles, _doubles, _gaussians,
+    ):  # fmt: skip
         write(c)
     end_module(c.e)
     return c.e.text()
@@ -263,6 +270,61 @@ def _shuffle(c: _WordBuilder) -> None:
             c.store_word(addresses[1], first)
 
 
+def _singles(c: _WordBuilder) -> None:
+    """`singles(state, out, n)`: floats in [0, 1), of 24 bits each."""
+    with c.function("void @singles(ptr %state_array, ptr %out_array, i64 %n)"):
+        state, out = c.elements("state_array", "out_array")
+        c.e.line(f"call void @draw(ptr {state}, ptr {out}, i64 %n)")
+        with c.loop("0", "%n") as i:
+            bits = c.op("and", c.read(out, i), 2**24 - 1)
+            whole = c.e.value(f"sitofp i32 {bits} to float")
+            scaled = c.e.value(f"fmul float {whole}, {literal(2.0**-24, F32)}")
+            c.store(scaled, c.gep(out, i))
+
+
+def _scale_singles(c: _WordBuilder) -> None:
+    """`scale_singles(out, n, scale, shift)`: each times scale plus shift, computed in doubles."""
+    with c.function("void @scale_singles(ptr %out_array, i64 %n, double %scale, double %shift)"):
+        (out,) = c.elements("out_array")
+        with c.loop("0", "%n") as i:
+            address = c.gep(out, i)
+            wide = c.e.value(f"fpext float {c.load(address)} to double")
+            product = c.e.value(f"fmul double {wide}, %scale")
+            total = c.e.value(f"fadd double {product}, %shift")
+            c.store(c.e.value(f"fptrunc double {total} to float"), address)
+
+
+def _as_doubles(c: _WordBuilder) -> None:
+    """`as_doubles(out, n)`: pairs of words to doubles in [0, 1) with 53 bits, in their memory."""
+    with c.function("internal void @as_doubles(ptr %out, i64 %n)"):
+        c.e.line("call void @exchange(ptr %out, i64 %n)")
+        with c.loop("0", "%n") as i:
+            address = c.gep_i64("%out", i)
+            bits = c.e.value(f"and i64 {c.load_word(address)}, {2**53 - 1}")
+            whole = c.e.value(f"sitofp i64 {bits} to double")
+            scaled = c.e.value(f"fmul double {whole}, {literal(2.0**-53, F64)}")
+            c.store_word(address, scaled, "double")
+
+
+def _doubles(c: _WordBuilder) -> None:
+    """`doubles(state, out, n)`."""
+    with c.function("void @doubles(ptr %state_array, ptr %out_array, i64 %n)"):
+        state, out = c.elements("state_array", "out_array")
+        c.e.line(f"call void @draw(ptr {state}, ptr {out}, i64 {c.mul('%n', '2')})")
+        c.e.line(f"call void @as_doubles(ptr {out}, i64 %n)")
+
+
+def _gaussians(c: _WordBuilder) -> None:
+    """`gaussians(state, out, n)`: n pairs of normals of doubles, made one pair after the other."""
+    with c.function("void @gaussians(ptr %state_array, ptr %out_array, i64 %n)"):
+        state, out = c.elements("state_array", "out_array")
+        c.e.line(f"call void @draw(ptr {state}, ptr {out}, i64 {c.mul('%n', '4')})")
+        c.e.line(f"call void @as_doubles(ptr {out}, i64 {c.mul('%n', '2')})")
+        of_doubles = IRBuilder(c.e, "double")
+        with c.loop("0", "%n") as i:
+            c_library.write_pair(of_doubles, out, out, c.mul(i, "2"))
+
+
 def _normals(c: _WordBuilder, program: Program) -> None:
     """`body(context, begin, end)`: rows of 16 words to rows of 16 normals.
 
@@ -365,6 +427,22 @@ class Twister:
         self._function("words")(id(state), id(words), 2 * count)
         self._function("swap")(id(words), count)
         return words.view(np.uint64)
+
+    def singles(self, state: Words, out: npt.NDArray[np.float32]) -> None:
+        """Fill an array with floats in [0, 1)."""
+        self._function("singles")(id(state), id(out), out.size)
+
+    def scale_singles(self, numbers: npt.NDArray[np.float32], scale: float, shift: float) -> None:
+        """Multiply and add in doubles; the results are rounded to floats."""
+        self._function("scale_singles")(id(numbers), numbers.size, scale, shift)
+
+    def doubles(self, state: Words, out: Doubles) -> None:
+        """Fill an array with doubles in [0, 1)."""
+        self._function("doubles")(id(state), id(out), out.size)
+
+    def gaussians(self, state: Words, out: Doubles) -> None:
+        """Fill an array of even length with normals, in pairs."""
+        self._function("gaussians")(id(state), id(out), out.size // 2)
 
     def shuffle(self, values: npt.NDArray[np.int64], words: Words) -> None:
         """Swap element i of n with element i + words[i] % (n - i), for each i in turn."""

@@ -95,13 +95,15 @@ def product(a: Array, b: Array) -> Array:
             if kernel is not None:
                 result: Array = kernel(a, b)
                 return result
-        if k == 1 and (m == 1 or n == 1 or a.dtype.kind == "f"):
+        is_real = a.dtype.kind == "f"
+        if k == 1 and (m == 1 or n == 1 or is_real):
             # BLAS would take 0 times NaN for 0.
             return _outer(a, b)
-        kernel = _small_complex_kernel(a, b, m, n, k)
-        if kernel is not None:
-            few: Array = kernel(a, b)
-            return few
+        if not is_real:
+            kernel = _small_complex_kernel(a, b, m, n, k)
+            if kernel is not None:
+                few: Array = kernel(a, b)
+                return few
     elif a.ndim == 2 and b.size == 1:
         return _outer(a, b)[:, 0]
     elif a.ndim == 2 and a.dtype.kind == "c" and a.size <= VECTOR_LIMIT and a.dtype is b.dtype:

@@ -18,6 +18,8 @@ from clew.kernels.numpy.arrays import as_new, compute_dtype
 from clew.kernels.runtime import jit
 
 Array = np.ndarray
+# Its types ask for names, which take longer.
+_add_reduce: Any = np.add.reduce
 Dims = tuple[int, ...]
 
 # Rows of so many elements (divided by the kernel's cost) are reduced in chunks, to be parallel.
@@ -58,17 +60,32 @@ _EXTREMES: dict[Any, Rows] = {np.maximum: MAX, np.minimum: MIN}
 
 def sum_few(array: Array, dims: Dims, keepdim: bool) -> Array | None:
     """The sum over `dims` of at most `FEW` floats, in PyTorch's order; None if it is not known."""
-    if len(dims) == 1 and not keepdim:
+    if len(dims) == 1:
         # The usual cases, in which a kernel takes less time than the rest of this.
         flags, last = array.flags, array.ndim - 1
         if dims[0] == last and flags.c_contiguous:
-            return np.asarray(SUM.specialize(array)(array))
+            total = np.asarray(SUM.specialize(array)(array))
+            return total.reshape(*array.shape[:last], 1) if keepdim else total
+        if keepdim:
+            return _sum_few(array, dims, keepdim)
         if last == 1 and flags.forc:
             if flags.c_contiguous:
                 return _sum_columns(array)
             turned = array.T
             return _sum_columns(turned) if dims[0] else np.asarray(SUM.specialize(array)(turned))
     return _sum_few(array, dims, keepdim)
+
+
+def sum_floats(array: Array, dims: Dims, keepdim: bool) -> Array:
+    """The sum over `dims` of any number of float32 or float64, which are in memory of their own."""
+    size = array.size
+    total: Any = sum_few(array, dims, keepdim) if size <= FEW else None
+    if total is None:
+        if size > LARGE:
+            total = sum_over(array, dims, keepdim)
+        else:
+            total = np.asarray(_add_reduce(array, dims, None, None, keepdim))
+    return as_new(total) if keepdim or total.ndim > 1 else total
 
 
 def _sum_few(array: Array, dims: Dims, keepdim: bool) -> Array | None:

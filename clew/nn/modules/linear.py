@@ -89,6 +89,10 @@ class Linear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input: Tensor) -> Tensor:
+        own: Any = self._parameters
+        if type(self) is Linear and "weight" in own and "bias" in own:
+            # Found more quickly than as attributes; pruning and the like has them elsewhere.
+            return F.linear(input, own["weight"], own["bias"])
         return F.linear(input, self.weight, self.bias)
 
     def _mismatch(self, *args: Any, **kwargs: Any) -> str:

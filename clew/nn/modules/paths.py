@@ -82,6 +82,13 @@ def forget(module: Module) -> None:
 
 def path_of(module: Module) -> str:
     """`blocks.0.attn` from the root on; a root is called by the name of its class."""
+    owner = owner_of(module)
+    above = None if owner is None else known.get(id(owner))
+    if owner is not None and above is not None:
+        # The usual case: the owner is running.
+        name = _place_of(module).name
+        known[id(module)] = path = name if owner_of(owner) is None else f"{above}.{name}"
+        return path
     chain: list[Module] = []
     current: Module | None = module
     while current is not None and not any(current is each for each in chain):

@@ -216,6 +216,8 @@ def checked_ndarray(array: np.ndarray) -> dtypes.dtype:
             "given numpy array has byte order different from the native byte order. Conversion "
             "between byte orders is currently not supported." + errors.at_user_line()
         )
+    if array.flags.c_contiguous and array.size and 1 not in array.shape:
+        return known
     if any(stride % array.itemsize for stride in array.strides):
         raise ValueError(
             "given numpy array strides not a multiple of the element byte size. Copy the numpy "

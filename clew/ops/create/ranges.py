@@ -32,6 +32,8 @@ _COUNTABLE = frozenset(
     d for d in dtypes.ALL_DTYPES
     if d.category in (dtypes.INTEGER, dtypes.FLOAT) and d.name not in ("uint16", "uint32", "uint64")
 )  # fmt: skip
+# So many numbers certainly fit in memory.
+_MANY = 1 << 24
 
 
 def _number(function: str, name: str, position: int, value: Any) -> Any:
@@ -77,6 +79,14 @@ def arange(
         >>> clew.arange(1, 2, 0.25)
         tensor([1.0000, 1.2500, 1.5000, 1.7500])
     """
+    if (
+        len(bounds) == 1
+        and type(bounds[0]) is int
+        and 0 <= bounds[0] < _MANY
+        and dtype is None
+        and not any(each is not None for each in (start, end, step, out))
+    ):
+        return made("arange", np.arange(bounds[0]), options)
     if len(bounds) > 3 or (not bounds and end is None):
         raise TypeError(
             f"arange() received an invalid combination of arguments - got {len(bounds)} "

@@ -17,12 +17,15 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.elementwise import NUMBER
-from clew.core.inplace import apply_inplace, refuse_leaf
+from clew.core.inplace import apply_inplace, needs_no_checks, refuse_leaf, run_inplace
 from clew.core.interception import note_constant, note_read
 from clew.core.meta.device import refuse_read
 from clew.core.public import methods
 from clew.core.recording import differentiable
+from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
+from clew.kernels.compiled.copies import copy_into
+from clew.observer import active
 from clew.ops.index.index_put import (
     apart,
     check_dtypes,
@@ -41,7 +44,7 @@ from clew.ops.shape.splitting import UNBIND
 from clew.ops.shape.squeezing import UNSQUEEZE
 from clew.ops.shape.views import ALIAS
 from clew.ops.tensor.copying import copy_, fill_, scalar_as
-from clew.source import user_stacklevel
+from clew.source import user_stacklevel, user_where
 
 Shape = tuple[int, ...]
 _INT64 = np.dtype(np.int64)
@@ -291,6 +294,46 @@ def _plain_part(self: Tensor, index: Any, to_set: bool = False) -> Tensor | None
     return current
 
 
+def _write_plainly(self: Tensor, index: Any, value: Tensor) -> bool:
+    """The short path for `x[i] = value` and `x[a:b] = value` where nothing has a history, and a
+    view of the part would be made for this write only; whether it was taken."""
+    state, array = local.state, self._array
+    have = value._array
+    if (
+        have.dtype is not array.dtype
+        or type(array) is not np.ndarray
+        or not array.ndim
+        or state.intercept is not None
+        or not state.grad_enabled
+        or active.observer is not None
+        or not needs_no_checks(state, (self, value))
+    ):
+        return False
+    if type(index) is int:
+        if not -array.shape[0] <= index < array.shape[0]:
+            return False
+        part = array[index, ...]
+    elif type(index) is slice and index.step is None:
+        if not _is_plain(index.start) or not _is_plain(index.stop):
+            return False
+        part = array[index]
+    else:
+        return False
+    if have.shape == part.shape:
+        copy_into(part, have)
+        self._storage.bump("copy_", user_where())
+        return True
+    if not have.ndim:
+        part[...] = have
+        self._storage.bump("fill_tensor_", user_where())
+        return True
+    return False
+
+
+def _is_plain(bound: Any) -> bool:
+    return bound is None or type(bound) is int
+
+
 def setitem(self: Tensor, index: Any, value: Any) -> None:
     """`self[index] = value`."""
     if not isinstance(value, (Tensor, *NUMBER)):
@@ -300,7 +343,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
         )
     if not isinstance(value, Tensor):
         value = note_constant(wrap(scalar_as(value, self._array.dtype)))
-    if index is False:
+    if index is False or _write_plainly(self, index, value):
         return
     part = _plain_part(self, None if index is True else index, to_set=True)
     advanced: list[Tensor | None] = []
@@ -309,6 +352,8 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     else:
         places = _plain_places(self, index)
         if places is not None:
+            if _put_plainly(self, places, value):
+                return
             current, advanced = self, list(places)
         else:
             current, advanced = _apply_basic(self, index)
@@ -333,6 +378,24 @@ def _itself(self: Tensor, index: Any, current: Tensor) -> Tensor:
         raise errors.partial_overlap()
     # A slice makes another tensor, also of everything.
     return ALIAS(self)
+
+
+def _put_plainly(self: Tensor, places: tuple[Tensor, ...], value: Tensor) -> bool:
+    """The short path for `x[i] = value` and `x[i, j] = value` with tensors of integers, where
+    nothing has a history; whether it was taken."""
+    state, have = local.state, value._array
+    if (
+        have.dtype is not self._array.dtype
+        or (have.ndim and have.shape[0] == 1)
+        or state.intercept is not None
+        or not state.grad_enabled
+        or not needs_no_checks(state, (self, value, *places))
+    ):
+        return False
+    count = len(places)
+    params = {"pattern": (True,) * count, "accumulate": False}
+    run_inplace(state, index_put_op(count), (self, value, *places), params)
+    return True
 
 
 def _set_advanced(current: Tensor, advanced: list[Tensor | None], value: Tensor) -> None:

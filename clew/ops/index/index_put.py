@@ -33,6 +33,8 @@ INDEX_DTYPES = frozenset(np.dtype(name) for name in ("int64", "int32", "uint8", 
 
 def _key(indices: Sequence[np.ndarray], pattern: Pattern) -> tuple[Any, ...]:
     """What NumPy takes: a full slice for each dimension that is not indexed."""
+    if len(pattern) == len(indices):
+        return tuple(indices)
     given = iter(indices)
     return tuple(next(given) if indexed else ALL for indexed in pattern)
 
@@ -55,10 +57,11 @@ def _indexed(self: np.ndarray, *indices: np.ndarray, pattern: Pattern) -> np.nda
 
 def _check_empty_masks(self: np.ndarray, indices: Sequence[np.ndarray], pattern: Pattern) -> None:
     """NumPy takes an empty mask for any dimension."""
-    if any(not index.size and index.dtype.kind == "b" for index in indices):
-        mismatch = mask_error(self.shape, indices, pattern)
-        if mismatch is not None:
-            raise mismatch
+    for index in indices:
+        if not index.size and index.dtype.kind == "b":
+            mismatch = mask_error(self.shape, indices, pattern)
+            if mismatch is not None:
+                raise mismatch
 
 
 def _nothing_at(

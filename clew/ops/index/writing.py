@@ -15,6 +15,7 @@ import numpy as np
 from clew.backend.dtypes import LOW_PRECISION
 from clew.core.inplace import apply_inplace, keep_apart
 from clew.core.op import Op
+from clew.core.storage import Storage
 from clew.core.tensor import Tensor
 from clew.kernels.numpy.strides import overlaps_itself
 from clew.ops.define.memory_layout import copy_in_format
@@ -49,13 +50,17 @@ class WritingOp(Op):
     def write_into(
         self, target: np.ndarray, inputs: tuple[Any, ...], params: dict[str, Any]
     ) -> bool:
-        others = [each._array if isinstance(each, Tensor) else each for each in inputs[1:]]
-        if inputs[0]._array is not target:
+        written: Tensor = inputs[0]
+        if written._array is not target:
             return False
         if not target.flags.c_contiguous and not self._is_written_by_place(target):
             return False
-        if any(np.may_share_memory(target, each) for each in others):
-            return False
+        others = []
+        for each in inputs[1:]:
+            array = each._array if isinstance(each, Tensor) else each
+            if not _are_apart(written, each) and np.may_share_memory(target, array):
+                return False
+            others.append(array)
         self.write(target, *others, **params)
         return True
 
@@ -63,6 +68,19 @@ class WritingOp(Op):
         """Whether a whole result cannot be copied: an old element may hide a new one."""
         is_summed_elsewhere = self.name in _ROUND_ONCE and target.dtype in LOW_PRECISION
         return overlaps_itself(target) and not is_summed_elsewhere
+
+
+def _are_apart(written: Tensor, other: Any) -> bool:
+    """Whether two tensors have memory of their own, as their storages say: that is quickly told."""
+    if not isinstance(other, Tensor):
+        return False
+    one, two = written._storage, other._storage
+    return (
+        one is not two
+        and type(one) is type(two) is Storage
+        and one.untyped is None
+        and two.untyped is None
+    )
 
 
 def run(call: Call) -> Tensor:

@@ -237,7 +237,7 @@ _OPERANDS = ("mat1", "mat2", "batch1", "batch2")
 # -- public functions ------------------------------------------------------------------------
 
 
-def _quick(input: Any, mat1: Any, mat2: Any) -> Tensor | None:
+def plain_addmm(input: Any, mat1: Any, mat2: Any) -> Tensor | None:
     """The short path for floats that fit each other; None where there is more to look at."""
     if not (isinstance(input, Tensor) and isinstance(mat1, Tensor) and isinstance(mat2, Tensor)):
         return None
@@ -287,7 +287,7 @@ def addmm(
                 [4., 5.]])
     """
     if beta == 1 and alpha == 1:
-        quick = _quick(input, mat1, mat2)
+        quick = plain_addmm(input, mat1, mat2)
         if quick is not None:
             return quick
     autocast = local.state.autocast

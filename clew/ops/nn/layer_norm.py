@@ -194,6 +194,33 @@ def _layer_norm_by_rows(
 
 
 def _layer_norm_gradients(
+    g: Any,
+    input: Any,
+    weight: Any,
+    out1: Any,
+    out2: Any,
+    normalized_ndim: int,
+    eps: float,
+    needs: tuple[bool, ...],
+) -> Any:
+    """Of tensors, `g` for each of the outputs, or of bare arrays, for the first."""
+    if type(g) is not Array:
+        return _of_tensors(g, input, weight, out1, out2, normalized_ndim, eps, needs)
+    kernel = _row_kernel(LAYER_NORM_BACKWARD_KERNEL, input, g, weight)
+    if kernel is not None:
+        factor = as_row(weight, 1, input, normalized_ndim)
+        shape = input.shape[input.ndim - normalized_ndim :]
+        return _layer_norm_gradients_by_rows(
+            kernel, g, input, factor.reshape(shape), out1, out2, needs
+        )
+    found = _of_tensors(
+        (wrap(g),), wrap(input), None if weight is None else wrap(weight), wrap(out1), wrap(out2),
+        normalized_ndim, eps, needs,
+    )  # fmt: skip
+    return [None if each is None else each._array for each in found]
+
+
+def _of_tensors(
     g: tuple[Tensor | None, ...],
     input: Tensor,
     weight: Tensor | None,
@@ -216,10 +243,12 @@ def _layer_norm_gradients(
     if kernel is not None:
         factor = as_row(factor, 1, input._array, normalized_ndim)
         shape = input._array.shape[ndim - normalized_ndim :]
-        return _layer_norm_gradients_by_rows(
+        found = _layer_norm_gradients_by_rows(
             kernel, grad._array, input._array, factor.reshape(shape), out1._array, out2._array,
             needs,
         )  # fmt: skip
+        of_input, of_weight, of_bias = (None if each is None else wrap(each) for each in found)
+        return of_input, of_weight, of_bias
     gradient, x = widened(grad._array), widened(input._array)
     of_bias = wrap(np.add.reduce(gradient, axis=leading)) if needs[2] else None
     if not needs[0] and not needs[1]:
@@ -244,17 +273,17 @@ def _layer_norm_gradients_by_rows(
     mean: Array,
     rstd: Array,
     needs: tuple[bool, ...],
-) -> Gradients:
+) -> tuple[Array | None, Array | None, Array | None]:
     shape, (rows, size) = x.shape, (mean.size, weight.size)
     g, x = g.reshape(rows, size), x.reshape(rows, size)
     mean, rstd = mean.reshape(rows), rstd.reshape(rows)
     of_input = of_weight = of_bias = None
     if needs[0]:
-        of_input = wrap(kernel(g, x, weight.reshape(size), mean, rstd).reshape(shape))
+        of_input = kernel(g, x, weight.reshape(size), mean, rstd).reshape(shape)
     if needs[1] or needs[2]:
         weights, biases = LAYER_NORM_PARAMETERS_KERNEL.ufunc(g, x, mean, rstd)
-        of_weight = wrap(weights.reshape(weight.shape)) if needs[1] else None
-        of_bias = wrap(biases.reshape(weight.shape)) if needs[2] else None
+        of_weight = weights.reshape(weight.shape) if needs[1] else None
+        of_bias = biases.reshape(weight.shape) if needs[2] else None
     return of_input, of_weight, of_bias
 
 
@@ -277,7 +306,7 @@ def _composed_layer_norm(
 
 
 LAYER_NORM = Op(
-    "native_layer_norm", _layer_norm, joint=_layer_norm_gradients, outputs=3,
+    "native_layer_norm", _layer_norm, joint=_layer_norm_gradients, outputs=3, bare=True,
     node="NativeLayerNormBackward0",
 )  # fmt: skip
 

@@ -13,8 +13,9 @@ from clew.core.tensor import Tensor
 from clew.kernels.gemm.products import affine
 from clew.ops.define.out_checks import input_dtype
 from clew.ops.define.rows import require_tensors
-from clew.ops.linalg.addmm import ADDMM, addmm
+from clew.ops.linalg.addmm import ADDMM, addmm, plain_addmm
 from clew.ops.linalg.matmul import matmul, mm
+from clew.ops.shape.transposing import T
 
 
 def linear(
@@ -53,10 +54,11 @@ def linear(
     ndim, weight_ndim = input._array.ndim, weight._array.ndim
     if weight_ndim == 2:
         if ndim == 2:
-            transposed = weight.t()
+            transposed = T.share(weight, NO_PARAMS, weight._array.T)
             if bias is None:
                 return mm(input, transposed)
-            return addmm(bias, input, transposed)
+            quick = plain_addmm(bias, input, transposed)
+            return addmm(bias, input, transposed) if quick is None else quick
         if bias is not None and bias._array.ndim == 1 and ndim and input.is_contiguous():
             return _by_rows(input, weight, bias)
     if not ndim or not weight_ndim:
@@ -95,7 +97,9 @@ def _by_rows(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     shape = input._array.shape
     rows = input.view(math.prod(shape[:-1]), shape[-1])
     out_features = weight._array.shape[0]
-    product: Tensor = addmm(bias, rows, weight.t())
+    transposed = T.share(weight, NO_PARAMS, weight._array.T)
+    quick = plain_addmm(bias, rows, transposed)
+    product: Tensor = addmm(bias, rows, transposed) if quick is None else quick
     return product.view(*shape[:-1], out_features)
 
 

@@ -171,6 +171,8 @@ _rsub_tensor, _rsub_number = binary(RSUB), binary(RSUB_NUMBER)
 
 def _check_alpha(op: Row, alpha: Any, *values: Any) -> tuple[Any, ...]:
     """The operands, once the factor fits the dtype of the result."""
+    if type(alpha) is float and abs(alpha) < 1e38 and _are_floats(*values):
+        return values
     values = operands(op, *values)
     _, result = op.result_dtype(values)
     wrong = ""
@@ -186,6 +188,14 @@ def _check_alpha(op: Row, alpha: Any, *values: Any) -> tuple[Any, ...]:
         raise mismatch or RuntimeError(wrong + errors.at_user_line())
     scalar_as(alpha, result.np)
     return values
+
+
+def _are_floats(input: Any, other: Any) -> bool:
+    """Whether both are tensors of one type of floats that NumPy has."""
+    if type(input) is not Tensor or type(other) is not Tensor:
+        return False
+    dtype = input._array.dtype
+    return dtype is other._array.dtype and dtype.kind == "f" and dtype.itemsize > 2
 
 
 def _read_old(name: str, alpha: Any, *args: Any) -> tuple[Tensor, Tensor, Any]:
@@ -283,6 +293,8 @@ def _add_(self: Tensor, other: Any, *old: Any, alpha: complex = 1) -> Tensor:
     if old:
         self, other, alpha = _read_old("add_", alpha, self, other, *old)
     if type(alpha) is int and alpha == 1:
+        if type(other) is Tensor:
+            return apply_inplace(ADD, self, other)
         return apply_inplace(ADD, *operands(ADD, self, other))
     alpha = number("add_", "alpha", alpha)
     return apply_inplace(ADD_SCALED, *_check_alpha(ADD, alpha, self, other), alpha=alpha)
@@ -292,6 +304,8 @@ def _sub_(self: Tensor, other: Any, *old: Any, alpha: complex = 1) -> Tensor:
     if old:
         self, other, alpha = _read_old("sub_", alpha, self, other, *old)
     if type(alpha) is int and alpha == 1:
+        if type(other) is Tensor:
+            return apply_inplace(SUB, self, other)
         return apply_inplace(SUB, *operands(SUB, self, other))
     refuse_leaf(self, "sub_")
     alpha = number("sub_", "alpha", alpha)

@@ -9,6 +9,7 @@ import numpy as np
 from clew.backend import dtypes
 from clew.core.op import Op
 from clew.core.public import public
+from clew.core.state import local
 from clew.core.tensor import Tensor
 from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names
@@ -46,6 +47,15 @@ def _logic_dims(dim: DimArgument, ndim: int, keepdim: bool) -> Dims:
     return reduced_dims(dim, ndim, keepdim)
 
 
+def _of_all(op: Op, ufunc: np.ufunc, input: Tensor) -> Tensor | None:
+    """The short path for all elements of a tensor of bools; None for others."""
+    array, state = input._array, local.state
+    if array.dtype is not _BOOLS or state.intercept is not None:
+        return None
+    params = {"dims": tuple(range(array.ndim)), "keepdim": False}
+    return op.output(state, (input,), params, np.asarray(ufunc.reduce(array, None)))
+
+
 @public(accept=out_checks.bool_or_byte("any"), differentiable=False)
 @numpy_names
 def any(input: Tensor, dim: DimArgument = None, keepdim: bool = False) -> Tensor:
@@ -63,6 +73,10 @@ def any(input: Tensor, dim: DimArgument = None, keepdim: bool = False) -> Tensor
         >>> clew.any(x, dim=1)
         tensor([ True, False])
     """
+    if dim is None and keepdim is False:
+        quick = _of_all(ANY, np.logical_or, input)
+        if quick is not None:
+            return quick
     return ANY(input, dims=_logic_dims(dim, input._array.ndim, keepdim), keepdim=keepdim)
 
 
@@ -80,6 +94,10 @@ def all(input: Tensor, dim: DimArgument = None, keepdim: bool = False) -> Tensor
         >>> clew.all(clew.tensor([[1, 2], [0, 3]]), dim=1)
         tensor([ True, False])
     """
+    if dim is None and keepdim is False:
+        quick = _of_all(ALL, np.logical_and, input)
+        if quick is not None:
+            return quick
     return ALL(input, dims=_logic_dims(dim, input._array.ndim, keepdim), keepdim=keepdim)
 
 

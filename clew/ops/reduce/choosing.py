@@ -16,7 +16,7 @@ from clew.ops.reduce.reductions import Dims
 
 
 def _kept(indices: np.ndarray, dim: int, keepdim: bool) -> np.ndarray:
-    return indices if keepdim else np.expand_dims(indices, dim)
+    return indices if keepdim else indices[(*(slice(None),) * dim, None)]
 
 
 def chosen(self: np.ndarray, indices: np.ndarray, *, dim: int, keepdim: bool) -> np.ndarray:

@@ -39,7 +39,8 @@ def _logsumexp(self: np.ndarray, *, dims: Dims, keepdim: bool) -> np.ndarray:
     if rows is not None:
         total = reduce.logsumexp(rows)
         if keepdim:
-            total = np.expand_dims(total, dims)
+            is_last = dims == (self.ndim - 1,)
+            total = total[..., None] if is_last else np.expand_dims(total, dims)
     elif values.size == 0:
         total = np.log(fold(np.add, np.exp(values), dims, keepdim))
     else:

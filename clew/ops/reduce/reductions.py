@@ -29,8 +29,6 @@ from clew.ops.shape.views import expanded
 Dims = tuple[int, ...]
 DimArgument = int | Dims | list[int] | None
 
-_add_all: Any = np.add.reduce
-
 
 def reduced_dims(dim: DimArgument, ndim: int, keepdim: Any = False) -> Dims:
     """The dimensions to reduce, counted from the front; a 0-dim tensor has none."""
@@ -207,15 +205,7 @@ def _partial(input: Tensor, op: Op, dims: Dims, keepdim: bool) -> Tensor | None:
     dtype = array.dtype
     if (dtype is not F32 and dtype is not F64) or not array.size or state.intercept is not None:
         return None
-    size = array.size
-    total: Any = reduce.sum_few(array, dims, keepdim) if size <= reduce.FEW else None
-    if total is None:
-        if size > reduce.LARGE:
-            total = reduce.sum_over(array, dims, keepdim)
-        else:
-            total = np.asarray(_add_all(array, dims, None, None, keepdim))
-    if keepdim or total.ndim > 1:
-        total = as_new(total)
+    total = reduce.sum_floats(array, dims, keepdim)
     if op is not SUM:
         np.true_divide(total, array.size // total.size, total)
     params = {"dims": dims, "keepdim": keepdim, "dtype": dtype}

@@ -13,6 +13,7 @@ from clew.core.op import Op
 from clew.core.public import public
 from clew.core.state import local
 from clew.core.tensor import Tensor
+from clew.kernels.numpy.arrays import at
 from clew.ops.define import out_checks
 from clew.ops.define.dims import numpy_names, wrap_dim
 from clew.ops.define.memory_layout import joined_in_memory
@@ -33,21 +34,26 @@ def _catted(*tensors: np.ndarray, dim: int, dtype: np.dtype | None) -> np.ndarra
 
 
 def _cat_parts(
-    g: Tensor, input_shapes: tuple[Shape, ...], needs: tuple[bool, ...], dim: int
-) -> list[Tensor | None]:
-    parts: list[Tensor | None] = []
+    g: Any, input_shapes: tuple[Shape, ...], needs: tuple[bool, ...], dim: int
+) -> list[Any]:
+    """Of a tensor or a bare array."""
+    array: np.ndarray = g if type(g) is np.ndarray else g._array
+    parts: list[Any] = []
     before = (slice(None),) * dim
     start = 0
     for shape, needed in zip(input_shapes, needs, strict=True):
-        if shape == (0,) and g._array.ndim > 1:
-            parts.append(zeros(g, shape) if needed else None)
+        if shape == (0,) and array.ndim > 1:
+            none = np.zeros(shape, array.dtype) if g is array else zeros(g, shape)
+            parts.append(none if needed else None)
             continue
         end = start + shape[dim]
-        part = None
+        part: Any = None
         if needed:
             params: dict[str, Any] = {"dim": dim, "start": start, "end": end, "step": 1}
-            if local.state.intercept is None:
-                part = SLICE.view.share(g, params, g._array[before + (slice(start, end),)])
+            if g is array or local.state.intercept is None:
+                part = array[before + (slice(start, end),)]
+                if g is not array:
+                    part = SLICE.view.share(g, params, part)
             else:
                 part = SLICE.view(g, **params)
         parts.append(part)
@@ -56,17 +62,27 @@ def _cat_parts(
 
 
 def _stacked(*tensors: np.ndarray, dim: int, dtype: np.dtype | None) -> np.ndarray:
+    shape = tensors[0].shape
+    if not dim and shape:
+        # Without a view of each: these are most of the time for many short ones.
+        joined = np.concatenate(tensors, 0, dtype=dtype)
+        if joined.flags.c_contiguous:
+            return joined.reshape(len(tensors), *shape)
     place = (slice(None),) * dim + (None,)
     result = np.concatenate([each[place] for each in tensors], dim, dtype=dtype)
     return joined_in_memory(tensors, result)
 
 
-def _stack_parts(g: Tensor, needs: tuple[bool, ...], dim: int) -> list[Tensor | None]:
+def _stack_parts(g: Any, needs: tuple[bool, ...], dim: int) -> list[Any]:
+    """Of a tensor or a bare array."""
+    if type(g) is np.ndarray:
+        first = (slice(None),) * dim
+        return [g[at(*first, i, ...)] if needed else None for i, needed in enumerate(needs)]
     return [g.select(dim, index) if needed else None for index, needed in enumerate(needs)]
 
 
-CAT = Op("cat", _catted, joint=_cat_parts, linear=True)
-STACK = Op("stack", _stacked, joint=_stack_parts, linear=True)
+CAT = Op("cat", _catted, joint=_cat_parts, linear=True, bare=True)
+STACK = Op("stack", _stacked, joint=_stack_parts, linear=True, bare=True)
 
 
 def tensor_list(name: str, tensors: Any) -> list[Tensor]:

@@ -50,8 +50,9 @@ class PartialView:
         names = tuple(p.name for p in params)
 
         @formula("self_shape", *names)
-        def whole(g: Tensor, shape: Shape, *values: Any) -> Tensor:
-            return self.backward(g, input_sizes=shape, **dict(zip(names, values, strict=True)))
+        def whole(g: Any, shape: Shape, *values: Any) -> Any:
+            kept = dict(zip(names, values, strict=True))
+            return self.backward.over(g, input_sizes=shape, **kept)
 
         @formula(*names)
         def taken(g: Tensor, *values: Any) -> Tensor:
@@ -74,7 +75,7 @@ class PartialView:
 
         _with_parameters(placed, params)
         _with_parameters(written, params)
-        self.view = ViewOp(name, part, grads={"self": whole}, linear=True)
+        self.view = ViewOp(name, part, grads={"self": whole}, linear=True, bare=True)
         self.backward = Op(name + "_backward", placed, grads={"grad_output": taken}, linear=True)
         self.scatter = Op(
             name + "_scatter", written, grads={"self": rest, "src": taken}, linear=True

@@ -21,7 +21,7 @@ from clew.backend import dtypes
 from clew.backend.device import check_device
 from clew.core.exposure import expose
 from clew.core.interception import note_read
-from clew.core.mirror import CONJ, bits_of
+from clew.core.mirror import CONJ, MIRRORS, bits_of
 from clew.core.no_history import NoHistory
 from clew.core.public import methods
 from clew.core.state import local
@@ -31,7 +31,7 @@ from clew.ops.tensor.dlpack_capsules import as_bfloat16
 from clew.source import user_where
 
 # NumPy itself has no arrays of these.
-_WITHOUT_NUMPY = frozenset({dtypes.bfloat16, dtypes.complex32, *dtypes.FLOAT8})
+_WITHOUT_NUMPY = frozenset(each.np for each in (dtypes.bfloat16, dtypes.complex32, *dtypes.FLOAT8))
 
 
 class _Exits(threading.local):
@@ -91,28 +91,30 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
         >>> x
         tensor([7., 0., 0.])
     """
-    if self.requires_grad and local.state.grad_enabled and not force:
+    may_have_history = self._requires_grad or self._view is not None
+    if may_have_history and self.requires_grad and local.state.grad_enabled and not force:
         raise RuntimeError(
             "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
             + errors.at_user_line()
         )
-    bits = bits_of(self._array)
+    bits = bits_of(self._array) if MIRRORS else 0
     if bits and not force:
         what = ("conjugate", "conj") if bits & CONJ else ("negative", "neg")
         raise RuntimeError(
             f"Can't call numpy() on Tensor that has {what[0]} bit set. Use "
             f"tensor.resolve_{what[1]}().numpy() instead." + errors.at_user_line()
         )
-    if self.dtype in _WITHOUT_NUMPY:
+    if self._layout.dtype in _WITHOUT_NUMPY:
         raise TypeError(
             f"Got unsupported ScalarType {self.dtype.scalar_name}" + errors.at_user_line()
         )
-    _note_exit(self, ".numpy()")
+    observer = active.observer
+    if may_have_history or self._reason is not None or observer is not None:
+        _note_exit(self, ".numpy()")
     note_read(self, "memory")
     if bits:
         return self._array.copy()
     array = expose(self._storage, self._array, ".numpy()")
-    observer = active.observer
     if observer is not None:
         observer.memory_shared(array)
     return array

@@ -392,9 +392,13 @@ def _restored(data: bytes) -> UntypedStorage:
 
 def storage_of(tensor: Tensor, content: np.ndarray | None = None) -> UntypedStorage:
     """The storage that a tensor lies in; `content` says how much of the memory counts."""
-    owner = owner_of(memory_behind(tensor._array))
-    shared = tensor._storage
+    array, shared = tensor._array, tensor._storage
     storage: UntypedStorage | None = shared.untyped
+    if storage is not None and content is None and shared.is_resizable:
+        known = storage._owner
+        if array is known or array.base is known:
+            return storage
+    owner = owner_of(memory_behind(array))
     if storage is None or storage._owner is not owner:
         storage = _KNOWN.get(id(owner))
         if storage is None:
