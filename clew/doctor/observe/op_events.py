@@ -253,7 +253,7 @@ class OperationEvents(Observer):
             isinstance(data, Tensor)
             and isinstance(weights, Tensor)
             and weights._requires_grad
-            and not data._requires_grad
+            and not (data._requires_grad or self.engine.is_parameter(data))
             and (weights._node is None or weights._node.is_accumulator)
         ):
             self.data.multiplied(data, weights)

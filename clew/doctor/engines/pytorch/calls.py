@@ -145,6 +145,7 @@ class Calls:
         if torch._C._len_torch_dispatch_stack() or torch._C._functorch.peek_interpreter_stack():
             return func(*args, **kwargs)  # others see and change what operations do
         where = here()
+        self.hub.sampling.calls += 1
         records: list[Any] = []
         self.operations.records = records
         # (As `with` would do, without what that does for compilers.)

@@ -273,7 +273,7 @@ def _ends_finite(this: Run) -> bool:
             grads.append(tensor.grad.detach())
     try:
         norms = torch._foreach_norm(grads) if grads else []
-        return not norms or bool(torch.stack(norms).isfinite().all())
+        return not norms or bool(torch.stack(list(norms)).isfinite().all())
     except (RuntimeError, NotImplementedError):
         return False  # sparse, or of several devices
 

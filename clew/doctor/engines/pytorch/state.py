@@ -15,6 +15,9 @@ from clew.doctor.facts.places import Place, function_place, here, user_frames
 
 _FIRST = 8  # steps of each optimizer that are looked at in any case
 _MANY = 3  # optimizers that count
+# Without an option, so many steps while they have made fewer calls than this: of small programs,
+# most is seen, and it takes a tenth of a second.
+_ALL, _CALLS = 64, 400
 # Then one of so many, until so many steps are made; at last one of _SPARSE.
 _RARE = ((8, 64), (16, 400))
 _SPARSE = 32
@@ -80,6 +83,7 @@ class Sampling:
         self.every = every
         self.steps = 0
         self.left = 1
+        self.calls = 0  # that were told
         self.evaluations: Counter[Place | None] = Counter()
         self.is_open = True
 
@@ -88,7 +92,8 @@ class Sampling:
         every = self.every
         if every is None:
             every = next((rare for rare, steps in _RARE if self.steps < steps), _SPARSE)
-        if self.steps < _FIRST * min(optimizers, _MANY) or every <= 1:
+        is_small = self.every is None and self.steps < _ALL and self.calls < _CALLS
+        if is_small or self.steps < _FIRST * min(optimizers, _MANY) or every <= 1:
             self.is_open = True
             return
         self.left -= 1

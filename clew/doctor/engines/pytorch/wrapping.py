@@ -232,7 +232,7 @@ class Wrapping:
             if torch.is_grad_enabled() and module.training:
                 state.model = id(module)
             elif hub.sampling.model_evaluated():
-                hub.tell("watch_resumes")
+                self._resumes()
         if hub.sampling.is_open:
             hub.resume()
             hub.safely(self._tell_entered, module, args)
@@ -301,16 +301,26 @@ class Wrapping:
             self._replace(kind, "__enter__", self._evaluating)
         self._replace(torch.set_grad_enabled, "__init__", self._evaluating)
 
+    def _resumes(self) -> None:
+        if torch.is_grad_enabled():
+            self.hub.local.state.no_grad_reason = None  # if there was one, it is over
+        self.hub.tell("watch_resumes")
+
     def _evaluating(self, old: Any) -> Any:
         """What may be the beginning of an evaluation, while no step is looked at."""
 
         def begin(*args: Any, **kwargs: Any) -> Any:
             hub = self.hub
-            if not hub.sampling.is_open and not self.module_handles and hub.sessions:
-                state = hub.local.state
-                if not (state.busy or state.in_step or state.backward_runs or _in_module()):
-                    self.watch_modules()
-            return old(*args, **kwargs)
+            state = hub.local.state
+            if hub.sampling.is_open or not hub.sessions or state.busy or state.in_step:
+                return old(*args, **kwargs)
+            if not (self.module_handles or state.backward_runs or _in_module()):
+                self.watch_modules()
+            was = torch.is_grad_enabled()
+            result = old(*args, **kwargs)
+            if was != torch.is_grad_enabled():
+                state.grad_mode_set(not was, was)
+            return result
 
         return begin
 
@@ -366,7 +376,7 @@ class Wrapping:
         hub.sampling.step_ended(max(len(each.recorder.optimizers) for each in hub.sessions))
         if hub.sampling.is_open:
             if not was_open:
-                hub.tell("watch_resumes")
+                self._resumes()
             self.watch_modules()
             hub.resume()
         else:
