@@ -15,7 +15,7 @@ from clew.kernels.codegen.ir import F32, I32
 from clew.kernels.codegen.ufunc import elementwise
 from clew.kernels.compiled import mersenne_twister
 from clew.kernels.numpy.box_muller import BOX_MULLER, uniform_of
-from clew.ops.create.random import NORMAL, UNIFORM, Drawing, DrawingLike
+from clew.ops.create.drawing import NORMAL, UNIFORM, Drawing, DrawingLike
 from clew.ops.nn import dropout
 
 _FLOAT32, _INT32 = np.dtype(np.float32), np.dtype(np.int32)

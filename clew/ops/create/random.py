@@ -20,12 +20,19 @@ from clew.core.interception import drawn, inside_vmap
 from clew.core.meta.memory import is_meta
 from clew.core.op import Op
 from clew.core.public import public
-from clew.core.result_layout import memory_order
 from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.kernels import compiled
 from clew.kernels.numpy.box_muller import BOX_MULLER
 from clew.ops.create.constants import array_like
+from clew.ops.create.drawing import (
+    NORMAL,
+    UNIFORM,
+    Distribution,
+    Drawing,
+    DrawingLike,
+    fill_in_memory_order,
+)
 from clew.ops.define import vmap_errors
 from clew.ops.define.dims import is_int
 from clew.ops.define.options import (
@@ -135,90 +142,6 @@ def stream_of(generator: Generator | None) -> streams.Generator:
             + errors.at_user_line()
         )
     return generator.stream
-
-
-# -- what is drawn ---------------------------------------------------------------------------
-
-
-class Drawing:
-    """How a new tensor of random numbers of a distribution is made, of any shape."""
-
-    __slots__ = ("distribution", "function", "kind", "options", "out", "stream")
-
-    def __init__(
-        self, function: str, distribution: Distribution, stream: streams.Generator,
-        kind: dtypes.dtype, options: Options, out: Tensor | None,
-    ) -> None:  # fmt: skip
-        self.function, self.distribution, self.stream = function, distribution, stream
-        self.kind, self.options, self.out = kind, options, out
-
-    @property
-    def __name__(self) -> str:
-        """The distribution's, by which interceptors name what is drawn."""
-        return self.distribution.name
-
-    def __call__(self, shape: tuple[int, ...]) -> Tensor:
-        array = self.distribution.numbers(self.stream, shape, self.kind.np, self.out)
-        return made(self.function, array, self.options, self.out)
-
-
-class Distribution:
-    """The numbers that a function draws from a stream, and how it fills an array with them."""
-
-    def __init__(
-        self, name: str, numbers: Callable[..., np.ndarray], fill: Callable[..., None]
-    ) -> None:
-        self.name, self.numbers, self.fill = name, numbers, fill
-
-
-def _uniforms_for(
-    stream: streams.Generator, shape: tuple[int, ...], kind: np.dtype, out: Tensor | None
-) -> np.ndarray:
-    return streams.uniform(stream, shape, kind)
-
-
-def _fill_uniform(array: np.ndarray, stream: streams.Generator) -> None:
-    fill_in_memory_order(array, lambda shape, kind: streams.uniform(stream, shape, kind))
-
-
-def _normals_for(
-    stream: streams.Generator, shape: tuple[int, ...], kind: np.dtype, out: Tensor | None
-) -> np.ndarray:
-    """Drawn in the order in which PyTorch writes to `out`."""
-    if out is None or out._array.shape != shape or out._array.flags.c_contiguous:
-        return streams.normal(stream, shape, kind)
-    array = np.empty_like(out._array, kind)
-    fill_in_memory_order(
-        array, lambda shape, kind: streams.normal(stream, shape, kind, contiguous=False)
-    )
-    return array
-
-
-def _fill_normal(array: np.ndarray, stream: streams.Generator) -> None:
-    contiguous = array.flags.c_contiguous
-    fill_in_memory_order(
-        array, lambda shape, kind: streams.normal(stream, shape, kind, contiguous=contiguous)
-    )
-
-
-UNIFORM = Distribution("uniform", _uniforms_for, _fill_uniform)
-NORMAL = Distribution("normal", _normals_for, _fill_normal)
-
-
-class DrawingLike:
-    """How random numbers are made in the shape of an array, and with its memory order."""
-
-    def __init__(
-        self, function: str, distribution: Distribution, stream: streams.Generator, dtype: Any,
-        memory_format: format_type | None,
-    ) -> None:  # fmt: skip
-        self.function, self.distribution, self.stream = function, distribution, stream
-        self.dtype, self.memory_format = dtype, memory_format
-
-    def __call__(self, given: np.ndarray) -> np.ndarray:
-        array = array_like(self.function, wrap(given), self.dtype, self.memory_format)
-        self.distribution.fill(array, self.stream)
-        return array
 
 
 # -- new tensors -----------------------------------------------------------------------------
@@ -438,15 +361,6 @@ def _drawn(
         return made("rand", array, options)
     result: Tensor = drawn(shape, make, local.state.intercept)
     return result
-
-
-def fill_in_memory_order(array: np.ndarray, draw: Callable[..., np.ndarray]) -> None:
-    """Draw in the order in which the elements lie in memory, as PyTorch walks a tensor."""
-    if array.flags.c_contiguous:
-        array[...] = draw(array.shape, array.dtype)
-        return
-    in_order = array.transpose(memory_order(array))
-    in_order[...] = draw(in_order.shape, array.dtype)
 
 
 @public(method=False, out=False)

@@ -272,8 +272,8 @@ def _ends_finite(this: Run) -> bool:
         if tensor is not None and tensor.grad is not None:
             grads.append(tensor.grad.detach())
     try:
-        norms = torch._foreach_norm(grads) if grads else []
-        return not norms or bool(torch.stack(list(norms)).isfinite().all())
+        norms = list(torch._foreach_norm(grads)) if grads else []
+        return not norms or bool(torch.stack(norms).isfinite().all())
     except (RuntimeError, NotImplementedError):
         return False  # sparse, or of several devices
 
