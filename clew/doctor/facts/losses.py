@@ -145,14 +145,20 @@ class LossWatch:
         # Pairs of a column and a row; in PyTorch's losses, a prediction that is repeated.
         unlike = size == b._array.size and len(shape_a) != len(shape_b)
         repeated = name in PAIRED and b._array.size > size and not b._requires_grad
-        if shape_a != shape_b and size > 1 and (unlike or repeated) and (
+        # A table of all pairs, which an earlier (N,) plus (N, 1) has made, against N targets.
+        table = name in PAIRED and len(shape_b) == 1 and shape_a == shape_b * 2
+        table = table and shape_b[0] > 1 and not b._requires_grad
+        if table or (shape_a != shape_b and size > 1 and (unlike or repeated) and (
             math.prod(np.broadcast_shapes(shape_a, shape_b)) > size
-        ):  # fmt: skip
+        )):  # fmt: skip
             site = self.note(
                 "broadcast", out._node._where,
                 f"{list(shape_a)} against {list(shape_b)}", node=out._node,
             )  # fmt: skip
-            site.facts = {"shapes": [list(shape_a), list(shape_b)], "pairs": size * size}
+            site.facts = {
+                "shapes": [list(shape_a), list(shape_b)],
+                "pairs": size if table else size * size,
+            }
         if name in PAIRED:
             self._count_rows(b)
         if name in PAIRED or name == "sub":
