@@ -94,7 +94,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         first, second = broadcast_tensors(*floats)
         wrapped = wrap_dim(dim, first._array.ndim)
         units = [vectors / _size(vectors, wrapped, eps) for vectors in (first, second)]
-        result = (units[0] * units[1]).sum(wrapped - first._array.ndim)
+        result = (units[0] * units[1]).sum(wrapped)
     observer = active.observer
     if observer is not None:
         observer.similarity_computed(x1, x2, result)
