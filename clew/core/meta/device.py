@@ -102,13 +102,12 @@ def no_data() -> NotImplementedError:
 _ON_ONE_DEVICE = frozenset([
     "cat", "stack", "dot", "vdot", "mv", "addmm", "addmm.scaled", "addmv", "native_layer_norm",
     "native_batch_norm", "native_batch_norm_running", "native_group_norm", "_rms_norm", "mse_loss",
-    "nll_loss", "binary_cross_entropy", "masked_fill", "grid_sampler_2d", "grid_sampler_3d",
+    "nll_loss", "binary_cross_entropy", "grid_sampler_2d", "grid_sampler_3d",
     "_scaled_dot_product_flash_attention_for_cpu",
 ])  # fmt: skip
 # Of these, the ones whose first operand has to go with the second.
 _SECOND_LEADS = frozenset([
-    "addmm", "addmm.scaled", "addmv", "nll_loss", "binary_cross_entropy", "masked_fill",
-    "_prelu_kernel",
+    "addmm", "addmm.scaled", "addmv", "nll_loss", "binary_cross_entropy", "_prelu_kernel",
 ])  # fmt: skip
 
 _RECURRENT = frozenset(["_lstm_layer", "_gru_layer", "_rnn_layer"])
