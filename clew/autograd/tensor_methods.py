@@ -71,9 +71,7 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
 
 
 def _may_require_grad(self: Tensor) -> bool:
-    if self._layout.dtype.kind == "f":
-        return True
-    return self.dtype.is_floating_point or self.dtype.is_complex
+    return self._layout.dtype.kind in "fc" or self.dtype.is_floating_point or self.dtype.is_complex
 
 
 def _with_flag(self: Tensor, requires_grad: bool) -> Tensor:

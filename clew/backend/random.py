@@ -12,9 +12,7 @@ passes ``contiguous=False``, because such tensors get the pairwise algorithm at 
 
 from __future__ import annotations
 
-import functools
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,9 +20,8 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from clew.source import user_stacklevel
-
 from .dtypes import BY_NUMPY
+from .integer_ranges import BFLOAT16, INT64_MIN, MANTISSA_BITS, checked_span, largest_integer
 from .mt19937 import DEFAULT_SEED, Generator, default_generator, engine
 from .normal_streams import (
     BLOCK,
@@ -48,16 +45,11 @@ Array = npt.NDArray[Any]
 Float64Array = npt.NDArray[np.float64]
 Shape = Sequence[int] | int
 
-_BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
-_MANTISSA_BITS: dict[np.dtype[Any], int] = {
-    np.dtype(np.float16): 11, _BFLOAT16: 8, np.dtype(np.float32): 24, np.dtype(np.float64): 53,
-}  # fmt: skip
 _REAL_OF_COMPLEX: dict[np.dtype[Any], np.dtype[Any]] = {
     np.dtype(ml_dtypes.complex32): np.dtype(np.float16),
     np.dtype(np.complex64): np.dtype(np.float32), np.dtype(np.complex128): np.dtype(np.float64),
 }  # fmt: skip
 _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
-_INT64_MIN = -(2**63)
 # Numbers of an exponential distribution with a higher rate fit into single precision.
 _SMALL_RATE = 1e-30
 # From this range on PyTorch takes 64 bits for one integer, so that the remainder stays even.
@@ -72,14 +64,14 @@ def _length(shape: Shape) -> int:
 
 def _floating(dtype: npt.DTypeLike, function: str) -> np.dtype[Any]:
     kind = np.dtype(dtype)
-    if kind not in _MANTISSA_BITS:
+    if kind not in MANTISSA_BITS:
         raise not_implemented(function, kind)
     return kind
 
 
 def _continuous(dtype: npt.DTypeLike, distribution: str) -> np.dtype[Any]:
     kind = np.dtype(dtype)
-    if kind not in _MANTISSA_BITS:
+    if kind not in MANTISSA_BITS:
         raise RuntimeError(
             f"{distribution} distribution is a continuous probability distribution. dtype must be "
             f"a floating point but you specified {BY_NUMPY[kind].scalar_name}"
@@ -242,7 +234,7 @@ def _cast(values: Float64Array, kind: np.dtype[Any]) -> Array:
     if kind == _DOUBLE:
         return values
     with np.errstate(over="ignore", invalid="ignore"):
-        if kind.itemsize == 2 and kind in _MANTISSA_BITS:
+        if kind.itemsize == 2 and kind in MANTISSA_BITS:
             # PyTorch reaches the half dtypes through single precision and so rounds twice.
             return values.astype(np.float32).astype(kind)
         return values.astype(kind, copy=False)
@@ -273,9 +265,9 @@ def random_(
         if high is None:
             return _random_without_bounds(generator, n, kind).reshape(shape)
         low = 0
-    if high is None and low == _INT64_MIN:
+    if high is None and low == INT64_MIN:
         return _random_all_64_bits(generator, n, kind).reshape(shape)
-    low, span = _checked_span(kind, low, high)
+    low, span = checked_span(kind, low, high)
     draw = generator.random64(n) if span >= _WIDE_RANGE else generator.random32(n)
     offsets = (draw % draw.dtype.type(span)).astype(np.int64)
     return (offsets + np.int64(low)).astype(kind, copy=False).reshape(shape)
@@ -284,7 +276,7 @@ def random_(
 def _random_all_64_bits(generator: Generator, n: int, kind: np.dtype[Any]) -> Array:
     if kind in (np.bool_, np.float16) or _is_wide_unsigned(kind):
         raise not_implemented("random_full_64_bits_range_kernel_cpu", kind)
-    if kind not in (np.int64, _DOUBLE, np.float32, _BFLOAT16):
+    if kind not in (np.int64, _DOUBLE, np.float32, BFLOAT16):
         raise RuntimeError(
             "random_full_64_bits_range_kernel_cpu handles only int64, double, float and bfloat16"
         )
@@ -300,83 +292,10 @@ def _random_without_bounds(generator: Generator, n: int, kind: np.dtype[Any]) ->
         return (generator.random32(n) & np.uint32(1)).astype(np.bool_)
     if _is_wide_unsigned(kind):
         raise not_implemented("random_kernel_cpu", kind)
-    count = _largest_integer(kind) + 1
+    count = largest_integer(kind) + 1
     if kind in (np.int64, _DOUBLE):
         return (generator.random64(n) % np.uint64(count)).astype(kind)
     return (generator.random32(n) % np.uint32(count)).astype(kind)
-
-
-def _largest_integer(kind: np.dtype[Any]) -> int:
-    if kind == np.bool_:
-        return 1
-    if kind in _MANTISSA_BITS:
-        return int(2 ** _MANTISSA_BITS[kind])
-    return int(np.iinfo(kind).max)
-
-
-def _checked_span(kind: np.dtype[Any], low: int, high: int | None) -> tuple[int, int]:
-    """Return the first integer to draw and how many there are."""
-    if high is not None and low >= high:
-        raise RuntimeError(
-            f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
-        )
-    if kind in _MANTISSA_BITS:
-        low, high = _representable(kind, low, high)
-    smallest, largest = _bounds(kind)
-    last = high - 1 if high is not None else _largest_integer(kind)
-    for name, bound in (("from", low), ("to - 1", last)):
-        if not smallest <= bound <= largest:
-            raise RuntimeError(f"{name} is out of bounds for {BY_NUMPY[kind].c_name}")
-        if kind in _MANTISSA_BITS and abs(bound) > 2 ** _MANTISSA_BITS[kind]:
-            bits, c_name = _MANTISSA_BITS[kind], BY_NUMPY[kind].c_name
-            warnings.warn(
-                f"{name} is out of bounds [-(2^{bits}), 2^{bits}]. Due to precision limitations "
-                f"{c_name} can support discrete uniform distribution only within this range. This "
-                "warning will become an error in version 1.7 release, please fix the code in "
-                "advance",
-                stacklevel=user_stacklevel(),
-            )
-    return low, last - low + 1
-
-
-@functools.cache
-def _bounds(kind: np.dtype[Any]) -> tuple[float, float]:
-    """The smallest and the largest number of a dtype."""
-    if kind in _MANTISSA_BITS:
-        largest = float(ml_dtypes.finfo(kind).max)
-        return -largest, largest
-    if kind == np.bool_:
-        return 0, 1
-    # Bounds are signed 64-bit numbers, so the upper half of uint64 is out of reach.
-    return int(np.iinfo(kind).min), min(int(np.iinfo(kind).max), 2**63 - 1)
-
-
-def _representable(kind: np.dtype[Any], low: int, high: int | None) -> tuple[int, int | None]:
-    """Move bounds inwards where rounding to ``kind`` would carry a drawn integer outside them."""
-    bits = _MANTISSA_BITS[kind]
-    after = _rounded(kind, low + 1)
-    if after < low:
-        low = after + _gap(low + 1, bits)
-    if high is not None:
-        before = _rounded(kind, high - 1)
-        if before >= high:
-            high = before - _gap(high - 1, bits)
-        if low >= high:
-            raise RuntimeError(
-                "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but "
-                f"got from={low} >= to={high}"
-            )
-    return low, high
-
-
-def _rounded(kind: np.dtype[Any], value: int) -> int:
-    with np.errstate(over="ignore"):
-        rounded = float(np.asarray(value, np.float64).astype(kind))
-    return int(rounded) if math.isfinite(rounded) else _INT64_MIN
-
-
-def _gap(value: int, bits: int) -> int:
-    return 1 << (abs(value).bit_length() - bits)
 
 
 def randperm(generator: Generator, n: int, dtype: npt.DTypeLike = np.int64) -> Array:
@@ -395,9 +314,9 @@ def _check_permutation(n: int, kind: np.dtype[Any]) -> None:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     if kind == np.bool_ or kind in _REAL_OF_COMPLEX or _is_wide_unsigned(kind):
         raise not_implemented("randperm", kind)
-    if kind in _MANTISSA_BITS:
-        if kind != _BFLOAT16 and n > _largest_integer(kind) + 1:
-            limit = "2049" if kind == np.float16 else f"2^{_MANTISSA_BITS[kind]}+1"
+    if kind in MANTISSA_BITS:
+        if kind != BFLOAT16 and n > largest_integer(kind) + 1:
+            limit = "2049" if kind == np.float16 else f"2^{MANTISSA_BITS[kind]}+1"
             name = BY_NUMPY[kind].scalar_name
             raise RuntimeError(f"n cannot be greater than {limit} for {name} type.")
     elif n > np.iinfo(kind).max:
@@ -463,7 +382,7 @@ def multinomial(
 def _check_multinomial(probs: Array, num_samples: int, replacement: bool) -> None:
     if probs.ndim not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
-    if probs.dtype not in _MANTISSA_BITS:
+    if probs.dtype not in MANTISSA_BITS:
         raise RuntimeError(
             "multinomial only supports floating-point dtypes for input, got: "
             + BY_NUMPY[probs.dtype].scalar_name

@@ -19,7 +19,7 @@ from clew import errors
 from clew.core.accumulating import fit, fitted, is_unstrided, sum_bare_to_shape
 from clew.core.anomaly import NanChecks
 from clew.core.hooks import Extras, after_node, run_pre_hooks, run_tensor_hooks
-from clew.core.node import Edge, Node, restore
+from clew.core.node import Edge, Node, array_of, tensor_of
 from clew.core.state import State, in_another_thread, local
 from clew.core.storage import next_sequence_number
 from clew.core.tensor import Tensor, _ndarray
@@ -389,11 +389,6 @@ def waits_for_first(pending: Pending) -> bool:
     return pending[DEPENDENCIES] == 1 and pending[GRAD] is None
 
 
-def array_of(grad: Tensor | np.ndarray) -> np.ndarray:
-    # What is no array is a tensor: mypy does not follow `type(...) is`, which is the quickest.
-    return grad if type(grad) is _ndarray else grad._array  # type: ignore[union-attr]
-
-
 def fit_output(grad: Any, node: Node, source: Node) -> Any:
     """A gradient, a tensor or a bare array, in the shape and dtype of a node's only output."""
     if type(grad) is _ndarray and grad.dtype is node._dtype and active.observer is None:
@@ -401,11 +396,6 @@ def fit_output(grad: Any, node: Node, source: Node) -> Any:
         if summed is not None:
             return summed
     return fit(tensor_of(grad), node._shape, node._dtype, node, source)
-
-
-def tensor_of(grad: Any) -> Any:
-    """A gradient as a tensor, if it is a bare array."""
-    return restore(grad, local.state.new_storage(), None, 0) if type(grad) is _ndarray else grad
 
 
 def reachable(roots: list[Node]) -> Iterator[Node]:

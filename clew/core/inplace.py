@@ -46,8 +46,7 @@ from clew.core.tensor import (
     tangents_of,
 )
 from clew.kernels.compiled.copies import copy_into
-from clew.kernels.numpy.strides import is_gapless, overlaps_itself
-from clew.kernels.runtime.numpy_capi import address_of
+from clew.kernels.numpy.strides import is_same_memory, overlaps_itself, partly_overlap
 from clew.observer import active
 from clew.source import _getframe, user_stacklevel, user_where
 
@@ -324,27 +323,6 @@ def keep_apart(target: Tensor, *others: Any) -> None:
             if repeats_memory(target._array):
                 raise errors.overlapping_write()
             raise errors.partial_overlap()
-
-
-def is_same_memory(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether two arrays are the same elements in the same order."""
-    return a is b or (
-        a.size > 0
-        and address_of(a) == address_of(b)
-        and a.shape == b.shape
-        and a.strides == b.strides
-    )
-
-
-def partly_overlap(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether two gapless arrays share some of their memory without being the same."""
-    if not (is_gapless(a) and is_gapless(b)) or not a.size or not b.size:
-        return False
-    start_a, start_b = address_of(a), address_of(b)
-    if start_a == start_b and a.nbytes == b.nbytes:
-        # In elements, which may be of two sizes.
-        return [s // a.itemsize for s in a.strides] != [s // b.itemsize for s in b.strides]
-    return start_a < start_b + b.nbytes and start_b < start_a + a.nbytes
 
 
 def refuse_leaf(target: Tensor, writer: str) -> None:

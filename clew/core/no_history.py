@@ -93,3 +93,18 @@ def records_write(op: Op, target: Tensor, mask: int) -> bool:
     if not op.differentiable or target._layout.dtype.kind in "fcVW":
         return op.differentiable
     return op.marks_integers or bool(mask & 1 and op.name != "copy")
+
+
+def stronger(one: NoHistory | None, other: NoHistory) -> NoHistory:
+    """The reason to report: one that cut a history, rather than indices, and these rather than
+    data from NumPy or a step function (a mask)."""
+    if one is None:
+        return other
+    strength = _strength(other)
+    return other if strength == 2 or strength > _strength(one) else one
+
+
+def _strength(reason: NoHistory) -> int:
+    if reason.is_step or reason.kind == "numpy":
+        return 0
+    return 1 if reason.kind == "not differentiable" else 2

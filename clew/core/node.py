@@ -20,7 +20,7 @@ from clew.core.accumulating import accumulate_array, accumulate_into, own
 from clew.core.hooks import Extras, Hooks, RemovableHandle
 from clew.core.state import local
 from clew.core.storage import Storage, next_sequence_number
-from clew.core.tensor import Tensor, WeakTensorRef, _new, refuse_lost, sync
+from clew.core.tensor import Tensor, WeakTensorRef, _ndarray, _new, refuse_lost, sync
 from clew.forking import add_lock
 from clew.kernels.gemm.products import finish
 from clew.observed import ACCUMULATE_SEQUENCE as ACCUMULATE_SEQUENCE
@@ -432,3 +432,13 @@ def live_edge(tensor: Tensor) -> Edge | None:
 
 # Where `typing.get_type_hints` looks for what annotations of Tensor call Node.
 vars(sys.modules["clew.core.tensor"])["Node"] = Node
+
+
+def array_of(grad: Tensor | np.ndarray) -> np.ndarray:
+    # What is no array is a tensor: mypy does not follow `type(...) is`, which is the quickest.
+    return grad if type(grad) is _ndarray else grad._array  # type: ignore[union-attr]
+
+
+def tensor_of(grad: Any) -> Any:
+    """A gradient as a tensor, if it is a bare array."""
+    return restore(grad, local.state.new_storage(), None, 0) if type(grad) is _ndarray else grad

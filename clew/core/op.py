@@ -27,7 +27,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.arguments import parameter_names
-from clew.core.no_history import NoHistory, refuse_integers
+from clew.core.no_history import NoHistory, refuse_integers, stronger
 from clew.core.node import Edge, Node, edge_of, recorded_edge
 from clew.core.recording import (
     DTYPE,
@@ -484,18 +484,3 @@ def finish_without_history(state: State, inputs: tuple[Any, ...], out: Tensor) -
                 return
             if value._reason is not None:
                 out._reason = stronger(out._reason, value._reason)
-
-
-def stronger(one: NoHistory | None, other: NoHistory) -> NoHistory:
-    """The reason to report: one that cut a history, rather than indices, and these rather than
-    data from NumPy or a step function (a mask)."""
-    if one is None:
-        return other
-    strength = _strength(other)
-    return other if strength == 2 or strength > _strength(one) else one
-
-
-def _strength(reason: NoHistory) -> int:
-    if reason.is_step or reason.kind == "numpy":
-        return 0
-    return 1 if reason.kind == "not differentiable" else 2

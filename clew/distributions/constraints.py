@@ -117,29 +117,32 @@ class _DependentProperty(property, _Dependent):
 # -- sets made from sets ---------------------------------------------------------------------
 
 
-def _require_constraint(value: Any) -> None:
-    if not isinstance(value, Constraint):
-        raise AssertionError(f"base_constraint must be a Constraint, got {type(value).__name__}")
+class _OfAnother(Constraint):
+    """A set that is made from another one."""
 
-
-class _IndependentConstraint(Constraint):
-    """Events of more dimensions, each part of which lies in a set."""
-
-    def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: Any) -> None:
-        _require_constraint(base_constraint)
-        if not isinstance(reinterpreted_batch_ndims, int):
-            kind = type(reinterpreted_batch_ndims).__name__
-            raise AssertionError(f"reinterpreted_batch_ndims must be an int, got {kind}")
-        if reinterpreted_batch_ndims < 0:
-            raise AssertionError(
-                f"reinterpreted_batch_ndims must be >= 0, got {reinterpreted_batch_ndims}"
-            )
+    def __init__(self, base_constraint: Any) -> None:
+        if not isinstance(base_constraint, Constraint):
+            kind = type(base_constraint).__name__
+            raise AssertionError(f"base_constraint must be a Constraint, got {kind}")
         self.base_constraint = base_constraint
-        self.reinterpreted_batch_ndims: int = reinterpreted_batch_ndims
 
     @property
     def is_discrete(self) -> bool:
         return self.base_constraint.is_discrete
+
+
+class _IndependentConstraint(_OfAnother):
+    """Events of more dimensions, each part of which lies in a set."""
+
+    def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: Any) -> None:
+        super().__init__(base_constraint)
+        if not isinstance(reinterpreted_batch_ndims, int):
+            kind = type(reinterpreted_batch_ndims).__name__
+            raise AssertionError(f"reinterpreted_batch_ndims must be an int, got {kind}")
+        given: int = reinterpreted_batch_ndims
+        if given < 0:
+            raise AssertionError(f"reinterpreted_batch_ndims must be >= 0, got {given}")
+        self.reinterpreted_batch_ndims = given
 
     @property
     def event_dim(self) -> int:
@@ -157,9 +160,8 @@ class _IndependentConstraint(Constraint):
         return (result if batch_ndims == 1 else result.reshape(kept + (-1,))).all(-1)
 
     def check_all(self, value: Tensor) -> bool:
-        if value.dim() < self.event_dim:
-            return super().check_all(value)  # which says so
-        return self.base_constraint.check_all(value)
+        few = value.dim() < self.event_dim  # as `check` says
+        return super().check_all(value) if few else self.base_constraint.check_all(value)
 
     def __repr__(self) -> str:
         return f"{super().__repr__()[:-2]}({self.base_constraint!r}, " + (
@@ -167,16 +169,8 @@ class _IndependentConstraint(Constraint):
         )
 
 
-class MixtureSameFamilyConstraint(Constraint):
+class MixtureSameFamilyConstraint(_OfAnother):
     """The set of a mixture's values: those that lie in the set of every component."""
-
-    def __init__(self, base_constraint: Constraint) -> None:
-        _require_constraint(base_constraint)
-        self.base_constraint = base_constraint
-
-    @property
-    def is_discrete(self) -> bool:
-        return self.base_constraint.is_discrete
 
     @property
     def event_dim(self) -> int:
@@ -206,9 +200,8 @@ class _Parts(Constraint):
 
     def _check_dim(self, value: Tensor) -> None:
         if not -value.dim() <= self.dim < value.dim():
-            raise AssertionError(
-                f"dim {self.dim} out of range for value with {value.dim()} dimensions"
-            )
+            ndim = value.dim()
+            raise AssertionError(f"dim {self.dim} out of range for value with {ndim} dimensions")
 
 
 class _Cat(_Parts):
@@ -220,9 +213,8 @@ class _Cat(_Parts):
         super().__init__(cseq, dim)
         self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
         if len(self.lengths) != len(self.cseq):
-            raise AssertionError(
-                f"lengths ({len(self.lengths)}) must match cseq ({len(self.cseq)})"
-            )
+            given, wanted = len(self.lengths), len(self.cseq)
+            raise AssertionError(f"lengths ({given}) must match cseq ({wanted})")
 
     @property
     def event_dim(self) -> int:

@@ -89,8 +89,9 @@ from clew.ops.nn.interpolate import (
     upsample_bilinear,
     upsample_nearest,
 )
-from clew.ops.nn.layer_norm import layer_norm, local_response_norm
+from clew.ops.nn.layer_norm import layer_norm
 from clew.ops.nn.linear import bilinear, linear
+from clew.ops.nn.local_response_norm import local_response_norm
 from clew.ops.nn.loss.classification import cross_entropy, nll_loss
 from clew.ops.nn.loss.ctc import ctc_loss
 from clew.ops.nn.loss.elementwise import huber_loss, l1_loss, mse_loss, smooth_l1_loss

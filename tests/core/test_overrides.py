@@ -497,15 +497,3 @@ print(x.where(D(), x), clew.nn.functional.relu(D()), x.expand_as(D()), x < D())
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout == "where relu expand_as lt\n", done.stderr
-
-
-@twice
-def test_names_of_functions_and_aliases(lib: Any) -> Any:
-    names = ("absolute", "arctan", "clip", "divide", "eq", "greater", "multiply", "negative", "qr")
-    return [
-        (getattr(home, name).__name__, getattr(home, name) is getattr(home, other))
-        for home in (lib, lib.Tensor)
-        for name, other in zip(
-            names, ("abs", "atan", "clamp", "div", "ge", "gt", "mul", "neg", "svd"), strict=True
-        )
-    ]

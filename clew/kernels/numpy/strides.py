@@ -151,3 +151,24 @@ def is_gapless(array: np.ndarray) -> bool:
 def runs_into_itself(array: np.ndarray) -> bool:
     """Whether elements share places though no dimension is expanded: windows that overlap."""
     return array.ndim > 1 and 0 not in array.strides and overlaps_itself(array)
+
+
+def is_same_memory(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays are the same elements in the same order."""
+    return a is b or (
+        a.size > 0
+        and address_of(a) == address_of(b)
+        and a.shape == b.shape
+        and a.strides == b.strides
+    )
+
+
+def partly_overlap(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two gapless arrays share some of their memory without being the same."""
+    if not (is_gapless(a) and is_gapless(b)) or not a.size or not b.size:
+        return False
+    start_a, start_b = address_of(a), address_of(b)
+    if start_a == start_b and a.nbytes == b.nbytes:
+        # In elements, which may be of two sizes.
+        return [s // a.itemsize for s in a.strides] != [s // b.itemsize for s in b.strides]
+    return start_a < start_b + b.nbytes and start_b < start_a + a.nbytes

@@ -19,7 +19,7 @@ from clew.ops.define.deprecated_forms import number
 from clew.ops.define.dims import numpy_names, wrap_dim
 from clew.ops.index.gather_scatter import check_bounds
 from clew.ops.index.reduce_gradients import Places, reduce_gradients
-from clew.ops.index.reduced_rows import check_rows_of_unordered
+from clew.ops.index.reduced_rows import check_reduction, check_rows_of_unordered
 from clew.ops.index.writing import Call, WritingOp, run, run_in_place
 from clew.ops.tensor.copying import convert, fitting, scalar_as, zeros
 
@@ -328,7 +328,7 @@ def index_reduce(
         >>> clew.index_reduce(clew.full((2,), 2.), 0, index, source, "amax")
         tensor([3., 5.])
     """
-    _check_reduction(reduce)
+    check_reduction(reduce)
     dim = wrap_dim(dim, input._array.ndim)
     _check_sources("index_reduce_", input, dim, index, source)
     if input._array.dtype.kind in "bcW":
@@ -336,17 +336,6 @@ def index_reduce(
     if _is_outside(index, _rows_of(input, dim)):
         raise IndexError("index out of range in self" + errors.at_user_line())
     return INDEX_REDUCE(input, index, source, dim=dim, reduce=reduce, include_self=include_self)
-
-
-def _check_reduction(reduce: object) -> None:
-    if not isinstance(reduce, str):
-        place = 4 + errors.is_function_call()
-        raise errors.wrong_argument("index_reduce", "reduce", place, "str", reduce)
-    if reduce not in ("prod", "mean", "amax", "amin"):
-        raise RuntimeError(
-            "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
-            f"{reduce}." + errors.at_user_line()
-        )
 
 
 def _check_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> None:

@@ -1,4 +1,4 @@
-"""What `index_reduce` takes of numbers that have no order, or no arithmetic."""
+"""What `index_reduce` takes as its reduction, and of numbers without order or arithmetic."""
 
 from __future__ import annotations
 
@@ -30,4 +30,15 @@ def check_rows_of_unordered(
         raise RuntimeError(
             "index_reduce does not support automatic differentiation for outputs with complex "
             "dtype." + errors.at_user_line()
+        )
+
+
+def check_reduction(reduce: object) -> None:
+    if not isinstance(reduce, str):
+        place = 4 + errors.is_function_call()
+        raise errors.wrong_argument("index_reduce", "reduce", place, "str", reduce)
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError(
+            "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
+            f"{reduce}." + errors.at_user_line()
         )

@@ -1,4 +1,4 @@
-"""Normalisations: what they share, layer_norm and local_response_norm.
+"""Normalisations: what they share, and layer_norm.
 
 The forward keeps the mean and the reciprocal standard deviation beside the result. The gradient
 exists twice: written in tensor operations, for when a graph of the gradient is asked for, and over
@@ -16,7 +16,7 @@ import numpy as np
 
 from clew import errors
 from clew.backend import dtypes
-from clew.core.arguments import explain, typed
+from clew.core.arguments import explain
 from clew.core.elementwise import F32, F64, NO_PARAMS
 from clew.core.op import Op
 from clew.core.public import public
@@ -24,7 +24,6 @@ from clew.core.state import local
 from clew.core.tensor import Tensor, wrap
 from clew.kernels.codegen.ufunc import over_columns, over_rows
 from clew.kernels.numpy.arrays import rounded, row_by_row, sum_of_products, widened
-from clew.ops.shape.joining import cat
 
 Array = np.ndarray
 # Arguments by position: the names take as long to read as small arrays to reduce.
@@ -458,55 +457,3 @@ def layer_norm(
     except Exception as error:  # whatever it is, the call may explain it
         explain(layer_norm, (input, normalized_shape, weight, bias, eps), {}, error)
         raise
-
-
-# -- local_response_norm -------------------------------------------------------------------
-
-
-@typed
-def local_response_norm(
-    input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
-) -> Tensor:
-    """Each element divided by a power of the mean square of its neighbours across channels.
-
-    The divisor is `(k + alpha * mean square) ** beta`.
-
-    Args:
-        input: (N, C, ...)
-        size: the number of channels in a window
-        alpha: the factor of the mean square
-        beta: the power
-        k: what is added to it
-
-    Example:
-        >>> F.local_response_norm(clew.ones(1, 2, 1), size=2, alpha=3.0, beta=1.0).flatten()
-        tensor([0.4000, 0.2500])
-    """
-    ndim = input._array.ndim
-    if ndim < 3:
-        raise ValueError(
-            "Expected 3D or higher dimensionality                          input (got "
-            f"{ndim} dimensions)" + errors.at_user_line()
-        )
-    if not input._array.size:
-        return input
-    if not (input.dtype.is_floating_point or input.dtype is dtypes.int64):
-        torch_kernel = "avg_pool2d" if ndim == 3 else "avg_pool3d_out_frame"
-        raise errors.no_kernel(torch_kernel, input.dtype)
-    square = input * input
-    channels = input._array.shape[1]
-    padding = list(square._array.shape)
-    before, after = size // 2, (size - 1) // 2
-    parts = [square]
-    for count, place in ((before, 0), (after, len(parts) + 1)):
-        if count:
-            padding[1] = count
-            parts.insert(place, square.new_zeros(padding))
-    padded = cat(parts, 1)
-    total = padded.narrow(1, 0, channels)
-    for offset in range(1, size):
-        total = total + padded.narrow(1, offset, channels)
-    # Integers are averaged as PyTorch's pooling averages them: towards zero.
-    whole = input.dtype.category < dtypes.FLOAT
-    mean = total.div(size, rounding_mode="trunc" if whole else None)
-    return input / (mean * alpha + k) ** beta

@@ -13,7 +13,6 @@ from clew.backend.layout import memory_format as format_type
 from clew.core.elementwise import NUMBER
 from clew.core.inplace import (
     apply_inplace,
-    is_same_memory,
     note_write,
     refuse_leaf,
     repeats_memory,
@@ -24,6 +23,7 @@ from clew.core.tensor import Tensor, wrap
 from clew.kernels.compiled.copies import copied
 from clew.kernels.numpy.arrays import real_part, row_by_row
 from clew.kernels.numpy.conversion import saturated
+from clew.kernels.numpy.strides import is_same_memory
 from clew.ops.define import memory_layout, vmap_errors
 
 _F32, _F64 = dtypes.float32.np, dtypes.float64.np

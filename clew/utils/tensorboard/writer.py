@@ -118,16 +118,15 @@ class SummaryWriter:
     def _writer(self, folder: str) -> FileWriter:
         """The writer of a folder; after `close` a new file is begun."""
         if folder not in self.all_writers:
-            self.all_writers[folder] = FileWriter(
-                folder, self.max_queue, self.flush_secs, self.filename_suffix
-            )
+            more = self.max_queue, self.flush_secs, self.filename_suffix
+            self.all_writers[folder] = FileWriter(folder, *more)
         return self.all_writers[folder]
 
     def _get_file_writer(self) -> FileWriter:
         return self._writer(self.log_dir)
 
     def _add(self, step: Any, walltime: float | None, *values: events.Message) -> None:
-        self._writer(self.log_dir).add(step, walltime, *values)
+        self._get_file_writer().add(step, walltime, *values)
 
     def get_logdir(self) -> str:
         """The folder of the files."""
