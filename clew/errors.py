@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from clew.observer import active
-from clew.source import INTERNAL_PACKAGES, _getframe, describe, user_stacklevel, user_where
+from clew.source import (
+    INTERNAL_PACKAGES,
+    LOOKS_FIRST,
+    _getframe,
+    describe,
+    user_stacklevel,
+    user_where,
+)
 
 if TYPE_CHECKING:
     from clew.backend.dtypes import dtype as DType
@@ -430,11 +437,16 @@ _WRAPPING = ("clew.core.public", "clew.core.arguments", "clew.ops.define.rows")
 
 
 def own_frames() -> list[FrameType]:
-    """The frames between the caller's caller and the user's program, innermost first."""
+    """The frames between the caller's caller and the user's program, innermost first.
+
+    Without those that look for classes and modes that take functions over.
+    """
     frames: list[FrameType] = []
     frame: FrameType | None = _getframe(2)
     while frame is not None and frame.f_globals.get("__package__") in INTERNAL_PACKAGES:
-        frames.append(frame)
+        looks = frame.f_code.co_filename == LOOKS_FIRST
+        if not looks and frame.f_globals["__name__"] != "clew.core.overrides":
+            frames.append(frame)
         frame = frame.f_back
     return frames
 

@@ -159,7 +159,7 @@ _RANGES = (_by_name(_OF_METHODS), _by_name(_OF_FUNCTIONS))
 
 def is_ambiguous(name: str, count: int, is_function: bool) -> bool:
     """Whether PyTorch cannot tell by the number of arguments which form of `name` was meant."""
-    ranges = _RANGES[is_function].get(name, ())
+    ranges = _RANGES[is_function].get(name.removeprefix("special_"), ())
     return bool(ranges) and sum(least <= count <= most for least, most in ranges) != 1
 
 

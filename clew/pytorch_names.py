@@ -42,8 +42,6 @@ ELSEWHERE = {
     "torch.nn.utils.prune_methods": "torch.nn.utils.prune",
     "torch.cuda.amp": "torch.cuda.amp.grad_scaler",
     "torch.cuda.amp.autocast": "torch.cuda.amp.autocast_mode.autocast",
-    "torch.cpu.amp": "torch.cpu.amp.grad_scaler",
-    "torch.cpu.amp.autocast": "torch.cpu.amp.autocast_mode.autocast",
     "torch.ops.define.return_types": "torch.return_types",
     "torch.utils.data.datapipes.datapipe.functional_datapipe":
         "torch.utils.data.datapipes._decorator.functional_datapipe",

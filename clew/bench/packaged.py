@@ -15,6 +15,10 @@ def _package(t: Any, name: str) -> Any:
     """A package over the engine `t`; in clew's process `torch` means clew from here on."""
     if t.__name__ == "clew":
         aliasing.install()
+    else:
+        # PyTorch without a GPU cannot load torchvision's compiled part, whose names are asked for.
+        for operation in ("nms", "qnms"):
+            t.library.define(f"torchvision::{operation}", "(Tensor a, Tensor b, float c) -> Tensor")
     return import_module(name)
 
 

@@ -35,7 +35,7 @@ _TOO_MANY = re.compile(r"takes (?:from (\d+) to )?(\d+) positional arguments? bu
 # What is said of a tensor that is no integer, by the tensor and not by who asked for one.
 _NO_INDEX = "only integer tensors of a single element can be converted to an index"
 # Modules whose functions have longer names in messages.
-_PREFIXES = {"clew.linalg": "linalg_", "clew.fft": "fft_"}
+_PREFIXES = {"clew.linalg": "linalg_", "clew.fft": "fft_", "clew.special": "special_"}
 # Other names of arguments: NumPy's, which PyTorch takes as well, and those that PyTorch has for
 # what its documentation, and so the functions here, call otherwise.
 _OTHER_NAMES = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import sys
 import threading
 import time
@@ -172,11 +173,11 @@ def test_what_cannot_start_says_so() -> None:
 
 def test_an_interrupt_that_was_lost_ends_the_job() -> None:
     """A signal's exception is swallowed where it is raised in a finalizer."""
-    later = threading.Timer(0.5, job.INTERRUPTED.set)
+    later = threading.Timer(0.5, job.INTERRUPTS.append, (signal.SIGINT,))
     later.start()
     try:
         with pytest.raises(KeyboardInterrupt):
             job.Job(1, [sys.executable, "-c", "import time; time.sleep(60)"]).run()
     finally:
         later.join()
-        job.INTERRUPTED.clear()
+        job.INTERRUPTS.clear()

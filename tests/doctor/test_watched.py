@@ -24,6 +24,7 @@ import clew
 from clew import nn
 from clew.doctor import Session, watch
 from clew.doctor.facts.places import locals_of, tree_of
+from clew.doctor.observe.ranks import RankObserver
 from clew.observer import EVENTS, Observer, active, install, observing, remove
 from tests import watched
 
@@ -134,7 +135,8 @@ def test_the_session_takes_what_events_bring() -> None:
         told = list(inspect.signature(getattr(Observer, name)).parameters)
         taken = list(inspect.signature(inspect.unwrap(getattr(Session, name))).parameters)
         assert taken == told, name
-        assert getattr(Session, name) is not getattr(Observer, name), f"nobody needs {name}"
+        needs = RankObserver if name == "worker_made" else Session
+        assert getattr(needs, name) is not getattr(Observer, name), f"nobody needs {name}"
 
 
 class Everything(Observer):
@@ -163,7 +165,7 @@ def test_every_event_comes_with_its_arguments() -> None:
             watched.run(program)
             if observer.seen == set(EVENTS) - {
                 "similarity_computed", "module_requires_grad_set", "compiled_function_called",
-                "divergence_computed",
+                "divergence_computed", "step_passed", "watch_resumes",
             }:  # fmt: skip
                 break
         a, b = clew.randn(2, 3), clew.randn(2, 3)
@@ -171,7 +173,8 @@ def test_every_event_comes_with_its_arguments() -> None:
         nn.functional.kl_div(a, b.softmax(1))
         clew.compile(clew.relu)(a)
         nn.Linear(2, 2).requires_grad = True
-    assert set(EVENTS) - observer.seen == set()
+    # PyTorch's engine is not looked at in every step, and says so.
+    assert set(EVENTS) - observer.seen == {"step_passed", "watch_resumes"}
 
 
 def test_observers_beside_each_other() -> None:

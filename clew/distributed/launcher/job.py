@@ -16,7 +16,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -40,8 +39,8 @@ _VERSION = re.compile(r"\(Open MPI\) (\d+)\.")
 # What MPICH's launcher, Hydra, says of a rank that was killed or has exited.
 _PROCESS = re.compile(r"= +PID (\d+) RUNNING AT \S+ = +EXIT CODE: (\d+)")
 _HYDRA = 0
-# A signal wants the job to end. What its handler raises is lost where that comes in a finalizer.
-INTERRUPTED = threading.Event()
+# Signals that want the job to end. What a handler raises is lost where it comes in a finalizer.
+INTERRUPTS: list[int] = []
 _IMPROPER = re.compile(r"process rank (\d+) with PID \d+ on node \S+ exiting\s+improperly")
 
 
@@ -224,7 +223,7 @@ def _follow(process: subprocess.Popen[bytes], output: Output, folder: str) -> No
             assert stream is not None
             selector.register(stream, selectors.EVENT_READ, name)
         while selector.get_map():
-            if INTERRUPTED.is_set():
+            if INTERRUPTS:
                 raise KeyboardInterrupt
             if until and time.monotonic() > until[0]:
                 return

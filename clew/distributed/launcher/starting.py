@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import NoReturn
 
-from clew.distributed.launcher.job import INTERRUPTED, Failure, Job, LaunchError
+from clew.distributed.launcher.job import INTERRUPTS, Failure, Job, LaunchError
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def _listed(ranks: Sequence[int]) -> str:
 
 def interrupted(number: int, frame: FrameType | None) -> NoReturn:
     """A handler of SIGINT and SIGTERM: the ranks are ended."""
-    INTERRUPTED.set()
+    INTERRUPTS.append(number)
     raise KeyboardInterrupt
 
 

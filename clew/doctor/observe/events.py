@@ -255,8 +255,8 @@ class Events(OperationEvents):
             facts.calls += 1
             if facts.calls < 4 and module.__dict__.get("batch_first") is False:
                 self.modes.sequence_layer(module, args)
-        if len(calls.stack) > 1:
-            return
+        if len(calls.stack) > 1 or type(module).__hash__ is None:
+            return  # of a class that is a `dict` besides, nobody can list the parameters
         self.copies.followers.model_used(module)
         if facts is None or facts.ref() is not module:
             # A copy: it was made without a call of its constructor.

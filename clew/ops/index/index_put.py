@@ -16,6 +16,7 @@ import numpy as np
 from clew import errors
 from clew.backend import dtypes
 from clew.core.inplace import apply_inplace, keep_apart, refuse_leaf
+from clew.core.mirror import MIRRORS, bits_of
 from clew.core.op import Op
 from clew.core.public import public
 from clew.core.tensor import Tensor, wrap
@@ -111,6 +112,8 @@ class _Put(WritingOp):
         values, *indices = (each._array for each in inputs[1:])
         if inputs[0]._array is not target or not np.may_share_memory(target, values):
             return False
+        if MIRRORS and bits_of(target):
+            return False  # to a conjugate view PyTorch writes when everything has been read
         way = _walk(target, values, indices, params["pattern"])
         if way is None or way.wrong.any():
             return False
