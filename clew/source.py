@@ -45,7 +45,8 @@ INTERNAL_PACKAGES |= {
     for name in (
         "_C", "_dynamo", "_functorch", "_higher_order_ops", "_inductor", "_library", "_subclasses",
         "ao", "quantization",
-        "ao.quantization", "cpu.amp", "cuda.amp", "distributed._composable", "distributed._composable.fsdp",
+        "ao.quantization", "cpu.amp", "cuda.amp", "distributed._composable",
+        "distributed._composable.fsdp",
         "distributed._tensor", "distributed.algorithms", "distributed.algorithms._checkpoint",
         "distributed.algorithms.ddp_comm_hooks", "distributed.algorithms.model_averaging",
         "distributed.autograd", "distributed.elastic.utils", "distributed.tensor.rules",
