@@ -16,7 +16,7 @@ from clew.doctor.facts.places import Place, function_place, here, user_frames
 _FIRST = 8  # steps of each optimizer that are looked at in any case
 _MANY = 3  # optimizers that count
 # Without an option, so many steps while they have made fewer calls than this: of small programs,
-# most is seen, and it takes a tenth of a second.
+# most is seen.
 _ALL, _CALLS = 64, 400
 # Then one of so many, until so many steps are made; at last one of _SPARSE.
 _RARE = ((8, 64), (16, 400))
