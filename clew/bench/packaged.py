@@ -3,22 +3,30 @@
 Only where they are asked for (`clew bench --filter packages/`): the packages must be installed.
 """
 
+import functools
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+import clew
 from clew import aliasing
 from clew.bench.models import Training
 
 
+@functools.cache
+def _be_torch(t: Any) -> None:
+    """Let `import torch` give packages the engine `t`."""
+    if t is clew:
+        aliasing.install()
+        return
+    # PyTorch without a GPU cannot load torchvision's compiled part, whose names are asked for.
+    for operation in ("nms", "qnms"):
+        t.library.define(f"torchvision::{operation}", "(Tensor a, Tensor b, float c) -> Tensor")
+
+
 def _package(t: Any, name: str) -> Any:
     """A package over the engine `t`; in clew's process `torch` means clew from here on."""
-    if t.__name__ == "clew":
-        aliasing.install()
-    else:
-        # PyTorch without a GPU cannot load torchvision's compiled part, whose names are asked for.
-        for operation in ("nms", "qnms"):
-            t.library.define(f"torchvision::{operation}", "(Tensor a, Tensor b, float c) -> Tensor")
+    _be_torch(t)
     return import_module(name)
 
 
