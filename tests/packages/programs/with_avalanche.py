@@ -1,4 +1,4 @@
-"""Avalanche: six strategies of continual learning."""
+"""Avalanche: five strategies of continual learning."""
 
 import torch
 from avalanche.benchmarks import benchmark_from_datasets
@@ -7,7 +7,7 @@ from avalanche.benchmarks.utils import (
 )
 from avalanche.evaluation.metrics import accuracy_metrics
 from avalanche.training.plugins import EvaluationPlugin
-from avalanche.training.supervised import EWC, GEM, LwF, Naive, Replay, SynapticIntelligence
+from avalanche.training.supervised import EWC, LwF, Naive, Replay, SynapticIntelligence
 
 torch.manual_seed(0)
 
@@ -25,7 +25,6 @@ for S, kw in (
     (EWC, dict(ewc_lambda=0.4)),
     (Replay, dict(mem_size=10)),
     (LwF, dict(alpha=1.0, temperature=2.0)),
-    (GEM, dict(patterns_per_exp=8)),
     (SynapticIntelligence, dict(si_lambda=0.1)),
 ):
     torch.manual_seed(0)

@@ -4,6 +4,8 @@ import torch
 import torchattacks
 from torch import nn
 
+# In single precision, rounding decides the sign of gradients that cancel.
+torch.set_default_dtype(torch.float64)
 torch.manual_seed(0)
 network = nn.Sequential(nn.Conv2d(3, 6, 3, 2), nn.ReLU(), nn.Flatten(), nn.Linear(6 * 49, 4)).eval()
 x, y = torch.rand(3, 3, 16, 16), torch.tensor([0, 1, 2])
